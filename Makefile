@@ -1,0 +1,32 @@
+# The two commands of the README: `make demo` and `make test`. Both start from a bare clone.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/installed
+	$(BIN)/unspool run --policy fcfs --policy easy --policy conservative -o results/demo --force
+
+test: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unspool needs Python 3.11 or newer; run: make demo PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

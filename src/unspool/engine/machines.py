@@ -1,0 +1,151 @@
+"""Taking and giving back cores, memory, GPUs, consumables and licences on machines.
+
+`free[machine, r]` is what a machine has left of resource r (0 cores, 1 memory, 2 GPUs, then consumables);
+`need[shape, r]` is what one unit of a shape takes. A unit is a machine's share of a job that asks for machines, or one
+core (or GPU) with its part of the memory of a job that asks for a total. `gain[machine, r]` is what is free on top of
+that at a later time: all questions with `later` are about that time.
+"""
+
+from __future__ import annotations
+
+from unspool.engine import bitset
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.state import Array, Core, Place
+
+__all__ = [
+    "change_gain", "clear_gain", "give_back_rows", "licences_suffice", "take_picked", "touch",
+    "units_that_fit",
+]  # fmt: skip
+
+_MANY = 1 << 40
+
+
+@inlined
+def units_that_fit(place: Place, machine: int, shape: int, later: bool) -> int:
+    """How many units of a shape fit on what a machine has free, now or later (at most 1 if they must be apart)."""
+    shapes, free, gain, need = place.shapes, place.free, place.gain, place.need
+    fit = 0
+    if place.allowed[shapes[shape]["partition"], place.machines[machine]["group"]] != 0:
+        if shapes[shape]["plain"] != 0:
+            cores = int(free[machine, 0] + gain[machine, 0] if later else free[machine, 0])
+            fit = cores if shapes[shape]["cores"] == 1 else cores // shapes[shape]["cores"]
+        else:
+            fit = _MANY
+            for resource in range(free.shape[1]):
+                asked = need[shape, resource]
+                if asked > 0.0:
+                    room = free[machine, resource] + gain[machine, resource] if later else free[machine, resource]
+                    fit = min(fit, int(room / asked))  # exact: both are whole numbers below 2**53
+        if shapes[shape]["distinct"] != 0:
+            fit = min(fit, 1)
+    return max(fit, 0)
+
+
+@compiled
+def licences_suffice(licence: Array, licence_need: Array, shape: int, later: bool) -> bool:
+    """Whether the platform has the licences free, now or later, that a job of this shape takes."""
+    for kind in range(licence.shape[1]):
+        room = licence[0, kind] + licence[1, kind] if later else licence[0, kind]
+        if licence_need[shape, kind] > room:
+            return False
+    return True
+
+
+@inlined
+def _change_row(place: Place, first: int, last: int, shape: int, units: int) -> None:
+    """Give back (units > 0) or take (units < 0) so many units of a shape on each machine from first to last."""
+    if len(place.tally) == 2 and place.shapes[shape]["plain"] != 0:  # machines of one core: the whole row at a stroke
+        for machine in range(first, last + 1):
+            place.free[machine, 0] += units
+        if units > 0:
+            bitset.add_range(place.bits, len(place.machines), first, last)
+        else:
+            bitset.discard_range(place.bits, len(place.machines), first, last)
+    else:
+        for machine in range(first, last + 1):
+            _change_machine(place, machine, shape, units)
+
+
+@inlined
+def _change_machine(place: Place, machine: int, shape: int, units: int) -> None:
+    free, need = place.free, place.need
+    before = free[machine, 0]
+    if place.shapes[shape]["plain"] != 0:
+        free[machine, 0] = before + units * place.shapes[shape]["cores"]
+    else:
+        for resource in range(free.shape[1]):
+            free[machine, resource] += units * need[shape, resource]
+    if before == 0.0:
+        bitset.add(place.bits, len(place.machines), machine)
+    elif free[machine, 0] == 0.0:
+        bitset.discard(place.bits, len(place.machines), machine)
+
+
+@inlined
+def change_gain(core: Core, place: Place, machine: int, shape: int, units: int) -> None:
+    """Add units of a shape to what a machine has free later, and remember that it did."""
+    touch(core, place, machine)
+    if place.shapes[shape]["plain"] != 0:
+        place.gain[machine, 0] += units * place.shapes[shape]["cores"]
+    else:
+        for resource in range(place.gain.shape[1]):
+            place.gain[machine, resource] += units * place.need[shape, resource]
+
+
+@inlined
+def touch(core: Core, place: Place, machine: int) -> None:
+    """Remember a machine as one that is to be cleared by `clear_gain`."""
+    clock, machines = core.clock, place.machines
+    if machines[machine]["mark"] == 0:
+        machines[machine]["mark"] = 1
+        machines[clock[0]["touched"]]["touched"] = machine
+        clock[0]["touched"] += 1
+
+
+@compiled
+def clear_gain(core: Core, place: Place) -> None:
+    """Later is now again: nothing is free on top of what is free."""
+    clock, machines, gain = core.clock, place.machines, place.gain
+    for at in range(clock[0]["touched"]):
+        machine = machines[at]["touched"]
+        machines[machine]["mark"] = 0
+        machines[machine]["later"] = 0
+        for resource in range(gain.shape[1]):
+            gain[machine, resource] = 0.0
+            place.level[machine, resource] = 0.0
+    clock[0]["touched"] = 0
+    for kind in range(place.licence.shape[1]):
+        place.licence[1, kind] = 0.0
+        place.licence[2, kind] = 0.0
+
+
+@compiled
+def take_picked(core: Core, place: Place, job: int) -> int:
+    """Take the machines in `picked` for a job and write them as rows; returns the first row."""
+    clock, rows, picked = core.clock, place.rows, place.picked
+    shape = core.jobs[job]["shape"]
+    first_row = clock[0]["rows"]
+    for at in range(clock[0]["picked"]):
+        row = first_row + at
+        rows[row]["first"] = picked[at]["first"]
+        rows[row]["last"] = picked[at]["last"]
+        rows[row]["units"] = picked[at]["units"]
+        _change_row(place, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"]))
+    clock[0]["rows"] = first_row + clock[0]["picked"]
+    clock[0]["free"] -= core.jobs[job]["size"]
+    for kind in range(place.licence.shape[1]):
+        place.licence[0, kind] -= place.licence_need[shape, kind]
+    return first_row
+
+
+@compiled
+def give_back_rows(core: Core, place: Place, job: int) -> None:
+    """Free the machines and licences that a running job holds."""
+    rows = place.rows
+    shape = core.jobs[job]["shape"]
+    attempt = core.fate[job]["attempt"]
+    first_row = core.attempts[attempt]["first_row"]
+    for row in range(first_row, first_row + core.attempts[attempt]["row_count"]):
+        _change_row(place, int(rows[row]["first"]), int(rows[row]["last"]), shape, int(rows[row]["units"]))
+    for kind in range(place.licence.shape[1]):
+        place.licence[0, kind] += place.licence_need[shape, kind]

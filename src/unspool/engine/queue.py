@@ -1,0 +1,184 @@
+"""Waiting jobs in the scheduler's order, indexed so that a backfill scan never reads a job that cannot start.
+
+A job's slot is its place in the order of all jobs, fixed before the run. The slots in use are a bitset
+(`engine/bitset.py`); each of its words, on every level, also knows the least size and the least estimate below it. A
+question such as "the next job with size <= free and (size <= extra or now + estimate <= shadow)" skips every word whose
+two minima already say no. `now + estimate <= shadow` is written so, never `estimate <= shadow - now`: rounding is then
+monotone and skipping is exact.
+"""
+
+from __future__ import annotations
+
+from unspool.engine.bitset import WORD, lowest
+from unspool.engine.compiled import compiled
+from unspool.engine.state import NEVER, QUEUED, Core
+
+__all__ = ["dequeue", "enqueue", "first_waiting", "next_fitting", "next_waiting"]
+
+_SHIFT = 5
+_MASK = WORD - 1
+_FULL = 0xFFFFFFFF
+_HUGE = 1 << 62
+
+
+@compiled
+def enqueue(core: Core, job: int) -> None:
+    """Put a job into its slot."""
+    jobs, waiting, tree = core.jobs, core.waiting, core.words
+    slot = jobs[job]["slot"]
+    size = jobs[job]["size"]
+    estimate = core.fate[job]["estimate"]
+    core.fate[job]["state"] = QUEUED
+    core.fate[job]["planned_end"] = 0.0
+    waiting[slot]["estimate"] = estimate
+    waiting[slot]["size"] = size
+    waiting[slot]["job"] = job
+    clock = core.clock
+    clock[0]["queued"] += 1
+    if slot < clock[0]["first"]:
+        clock[0]["first"] = slot
+    if slot < clock[0]["fresh"]:
+        clock[0]["fresh"] = slot
+    words = len(waiting)
+    base = 0
+    at = slot
+    while True:
+        words = (words + _MASK) >> _SHIFT
+        word = base + (at >> _SHIFT)
+        before = tree[word]["bits"]
+        tree[word]["bits"] = before | (1 << (at & _MASK))
+        if before == 0:
+            tree[word]["size"] = size
+            tree[word]["estimate"] = estimate
+        elif size >= tree[word]["size"] and estimate >= tree[word]["estimate"]:
+            return  # every level above knows the word and has minima as low
+        else:
+            if size < tree[word]["size"]:
+                tree[word]["size"] = size
+            if estimate < tree[word]["estimate"]:
+                tree[word]["estimate"] = estimate
+        if words <= 1:
+            return
+        base += words
+        at >>= _SHIFT
+
+
+@compiled
+def dequeue(core: Core, job: int) -> None:
+    """Take a job out of its slot and make the minima above it exact again."""
+    clock = core.clock
+    slot = core.jobs[job]["slot"]
+    clock[0]["queued"] -= 1
+    _clear(core, slot)
+    if slot == clock[0]["first"]:
+        clock[0]["first"] = len(core.waiting)
+        if clock[0]["queued"] > 0:
+            clock[0]["first"] = next_waiting(core, slot + 1)
+
+
+@compiled
+def _clear(core: Core, at: int) -> None:
+    waiting, tree = core.waiting, core.words
+    size = waiting[at]["size"]
+    estimate = waiting[at]["estimate"]
+    words = len(waiting)
+    base = 0
+    below = 0
+    level = 0
+    gone = True  # the bit below is to be cleared, not only its minima renewed
+    while True:
+        words = (words + _MASK) >> _SHIFT
+        word = base + (at >> _SHIFT)
+        if gone:
+            tree[word]["bits"] &= ~(1 << (at & _MASK))
+        gone = tree[word]["bits"] == 0
+        if not gone:
+            if tree[word]["size"] < size and tree[word]["estimate"] < estimate:
+                return
+            least_size = _HUGE
+            least_estimate = NEVER
+            left = tree[word]["bits"]
+            first = (at >> _SHIFT) << _SHIFT
+            while left != 0:
+                child = first + lowest(left)
+                left &= left - 1
+                if level == 0:
+                    child_size = waiting[child]["size"]
+                    child_estimate = waiting[child]["estimate"]
+                else:
+                    child_size = tree[below + child]["size"]
+                    child_estimate = tree[below + child]["estimate"]
+                if child_size < least_size:
+                    least_size = child_size
+                if child_estimate < least_estimate:
+                    least_estimate = child_estimate
+            if least_size == tree[word]["size"] and least_estimate == tree[word]["estimate"]:
+                return
+            tree[word]["size"] = least_size
+            tree[word]["estimate"] = least_estimate
+        if words <= 1:
+            return
+        below = base
+        base += words
+        at >>= _SHIFT
+        level += 1
+
+
+@compiled
+def first_waiting(core: Core) -> int:
+    """The slot of the head of the queue, or -1."""
+    return core.clock[0]["first"] if core.clock[0]["queued"] > 0 else -1
+
+
+@compiled
+def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) -> int:
+    """The next slot, from `slot` on, whose job has size <= free and (size <= extra or ends by the shadow), or -1."""
+    waiting, tree = core.waiting, core.words
+    now = core.clock[0]["now"]
+    members = len(waiting)
+    level = 0
+    base = 0  # where this level begins
+    below = 0  # where the level below begins
+    words = (members + _MASK) >> _SHIFT
+    at = slot
+    while True:
+        word_index = at >> _SHIFT
+        descended = False
+        if word_index < words:
+            left = tree[base + word_index]["bits"] & (_FULL << (at & _MASK)) & _FULL
+            while left != 0:
+                child = (word_index << _SHIFT) + lowest(left)
+                left &= left - 1
+                if level == 0:
+                    size = waiting[child]["size"]
+                    if size <= free and (size <= extra or now + waiting[child]["estimate"] <= shadow):
+                        return child
+                else:
+                    size = tree[below + child]["size"]
+                    if size <= free and (size <= extra or now + tree[below + child]["estimate"] <= shadow):
+                        level -= 1
+                        base = below
+                        words = members
+                        below = 0
+                        for step in range(level + 1):
+                            words = (words + _MASK) >> _SHIFT
+                            if step < level - 1:
+                                below += words
+                        at = child << _SHIFT
+                        descended = True
+                        break
+        if descended:
+            continue
+        if words <= 1:
+            return -1
+        below = base
+        base += words
+        words = (words + _MASK) >> _SHIFT
+        at = word_index + 1
+        level += 1
+
+
+@compiled
+def next_waiting(core: Core, slot: int) -> int:
+    """The next slot in use, from `slot` on, or -1."""
+    return next_fitting(core, slot, _HUGE, _HUGE, NEVER)

@@ -1,0 +1,226 @@
+"""Which machines a job gets: filters say where it may run, a weigher says in which order they are tried.
+
+Filters: the job's partition, and room for at least one unit. Weighers, by code (`model.platform.SELECTIONS`):
+
+| code | name | machines are tried |
+| --- | --- | --- |
+| 0 | first | by id |
+| 1 | best | fewest free cores first, then by id |
+| 2 | worst | most free cores first, then by id |
+| 3 | contiguous | by id, and all machines of the job are neighbours |
+| 4 | spread | as worst, but units are dealt one a machine in rounds |
+| 5 | pack | most units first, then by id: few machines, well filled |
+"""
+
+from __future__ import annotations
+
+from unspool.engine import bitset
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.machines import licences_suffice, units_that_fit
+from unspool.engine.state import Core, Place
+
+__all__ = ["CONTIGUOUS", "fits_in_a_row", "pick", "place_units"]
+
+FIRST, BEST, WORST, CONTIGUOUS, SPREAD, PACK = 0, 1, 2, 3, 4, 5
+
+
+@compiled
+def pick(core: Core, place: Place, job: int) -> bool:
+    """Choose machines for a job on what is free now, into `picked`; False where there is no room.
+
+    A shape that found no room finds none until something is released; it is not asked again before.
+    """
+    clock, shapes = core.clock, place.shapes
+    shape = core.jobs[job]["shape"]
+    if shapes[shape]["failed"] == clock[0]["releases"] or core.jobs[job]["size"] > clock[0]["free"]:
+        return False
+    if place_units(core, place, shape, False):
+        return True
+    shapes[shape]["failed"] = clock[0]["releases"]
+    return False
+
+
+@compiled
+def place_units(core: Core, place: Place, shape: int, later: bool) -> bool:
+    """Choose machines for a shape, now or later, by the platform's selection."""
+    clock = core.clock
+    clock[0]["picked"] = 0
+    if not licences_suffice(place.licence, place.licence_need, shape, later):
+        return False
+    selection = clock[0]["selection"]
+    if selection == FIRST:
+        if len(place.tally) == 2 and clock[0]["countable"] != 0 and not later:
+            return _place_on_runs(core, place, shape)
+        return _place_first(core, place, shape, later)
+    if selection == CONTIGUOUS:
+        return _place_in_a_row(core, place, shape, later)
+    return _place_weighed(core, place, shape, selection, later)
+
+
+@inlined
+def _append(core: Core, place: Place, machine: int, units: int) -> None:
+    """Add a machine to `picked`, lengthening the last row where it is its neighbour with as many units."""
+    clock, picked = core.clock, place.picked
+    count = clock[0]["picked"]
+    if count > 0 and picked[count - 1]["last"] == machine - 1 and picked[count - 1]["units"] == units:
+        picked[count - 1]["last"] = machine
+    else:
+        picked[count]["first"] = machine
+        picked[count]["last"] = machine
+        picked[count]["units"] = units
+        clock[0]["picked"] = count + 1
+
+
+@inlined
+def _next_candidate(place: Place, machine: int, later: bool) -> int:
+    """The next machine that may have a free core: now the bitset knows, later it may be any."""
+    following = -1
+    if later:
+        if machine < len(place.machines):
+            following = machine
+    else:
+        following = bitset.next_member(place.bits, len(place.machines), machine)
+    return following
+
+
+@compiled
+def _place_first(core: Core, place: Place, shape: int, later: bool) -> bool:
+    wanted = place.shapes[shape]["units"]
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        units = min(units_that_fit(place, machine, shape, later), wanted)
+        if units > 0:
+            _append(core, place, machine, units)
+            wanted -= units
+            if wanted == 0:
+                return True
+        machine = _next_candidate(place, machine + 1, later)
+    return False
+
+
+@compiled
+def _place_on_runs(core: Core, place: Place, shape: int) -> bool:
+    """First fit where every machine has one core: whole runs of free machines at a stroke."""
+    clock, picked, machines = core.clock, place.picked, len(place.machines)
+    wanted = place.shapes[shape]["units"]
+    count = 0
+    first = bitset.next_member(place.bits, machines, 0)
+    while first >= 0:
+        last = min(bitset.run_end(place.bits, machines, first), first + wanted - 1)
+        picked[count]["first"] = first
+        picked[count]["last"] = last
+        picked[count]["units"] = 1
+        count += 1
+        wanted -= last - first + 1
+        if wanted == 0:
+            clock[0]["picked"] = count
+            return True
+        first = bitset.next_member(place.bits, machines, last + 1)
+    return False
+
+
+@compiled
+def _place_in_a_row(core: Core, place: Place, shape: int, later: bool) -> bool:
+    clock = core.clock
+    wanted = place.shapes[shape]["units"]
+    last = -2
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        units = units_that_fit(place, machine, shape, later)
+        if units == 0 or last != machine - 1:
+            clock[0]["picked"] = 0
+            wanted = place.shapes[shape]["units"]
+        if units > 0:
+            last = machine
+            _append(core, place, machine, min(units, wanted))
+            wanted -= min(units, wanted)
+            if wanted == 0:
+                return True
+        machine = _next_candidate(place, machine + 1, later)
+    return False
+
+
+@compiled
+def fits_in_a_row(core: Core, place: Place, shape: int) -> bool:
+    """Whether a row of neighbours has room for a shape later; leaves `picked` as it was."""
+    machines = len(place.machines)
+    wanted = place.shapes[shape]["units"]
+    for machine in range(machines):
+        units = units_that_fit(place, machine, shape, True)
+        if units == 0:
+            wanted = place.shapes[shape]["units"]
+        else:
+            wanted -= units
+            if wanted <= 0:
+                return True
+    return False
+
+
+@compiled
+def _place_weighed(core: Core, place: Place, shape: int, selection: int, later: bool) -> bool:
+    """Counting sort of the candidates by weight, then units are given in that order, then rows are made by id."""
+    machines, tally = place.machines, place.tally
+    highest = len(tally) - 1
+    for weight in range(highest + 1):
+        tally[weight] = 0
+    candidates = 0
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        units = units_that_fit(place, machine, shape, later)
+        machines[machine]["given"] = 0
+        machines[machine]["fit"] = units
+        if units > 0:
+            candidates += 1
+            tally[_weight(place, machine, selection, later)] += 1
+        machine = _next_candidate(place, machine + 1, later)
+    total = 0
+    for weight in range(highest + 1):
+        total += tally[weight]
+        tally[weight] = total - tally[weight]
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        if machines[machine]["fit"] > 0:
+            weight = _weight(place, machine, selection, later)
+            machines[tally[weight]]["order"] = machine
+            tally[weight] += 1
+        machine = _next_candidate(place, machine + 1, later)
+    wanted = _give_units(place, candidates, place.shapes[shape]["units"], selection == SPREAD)
+    if wanted > 0:
+        return False
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        if machines[machine]["fit"] > 0 and machines[machine]["given"] > 0:
+            _append(core, place, machine, machines[machine]["given"])
+        machine = _next_candidate(place, machine + 1, later)
+    return True
+
+
+@inlined
+def _weight(place: Place, machine: int, selection: int, later: bool) -> int:
+    """The lower, the sooner tried. Within the bounds of `tally`."""
+    cores = int(place.free[machine, 0] + place.gain[machine, 0] if later else place.free[machine, 0])
+    weight = cores
+    if selection == WORST or selection == SPREAD:
+        weight = len(place.tally) - 1 - cores
+    elif selection == PACK:
+        weight = len(place.tally) - 1 - min(place.machines[machine]["fit"], len(place.tally) - 1)
+    return weight
+
+
+@inlined
+def _give_units(place: Place, candidates: int, wanted: int, in_rounds: bool) -> int:
+    """Give units to machines in their order, all that fit or one a round; returns how many found no place."""
+    machines = place.machines
+    given = 1
+    while wanted > 0 and given > 0:
+        given = 0
+        for at in range(candidates):
+            machine = machines[at]["order"]
+            units = min(machines[machine]["fit"] - machines[machine]["given"], wanted)
+            if in_rounds:
+                units = min(units, 1)
+            if units > 0:
+                machines[machine]["given"] += units
+                wanted -= units
+                given += units
+    return wanted

@@ -1,0 +1,202 @@
+"""From a workload and a platform to the arrays that a run works on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from unspool.engine.bitset import add, empty_bitset, word_count
+from unspool.engine.plans import rows_to_plan
+from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
+from unspool.engine.state import (
+    ATTEMPT, CLOCK, ENDING, EVENT, FATE, FREED, JOB, LINK, MACHINE, PLAN, PLAN_ROW, ROW, SEGMENT, SHAPE, WAITING, WORD,
+    Array, Core, Links, Place, Plan, State,
+)  # fmt: skip
+from unspool.model.platform import SELECTIONS, Platform
+from unspool.model.workload import Workload, rejected_table
+
+__all__ = ["Problem", "estimates_of", "grow", "pose"]
+
+_HOUR_S = 3600.0
+_SPARE = 64
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be simulated: the state at the beginning, and what of the workload takes part."""
+
+    state: State
+    family: str
+    used: Array  # position in the workload of each job of the state
+    rejected: pl.DataFrame
+    without_estimate: int
+    notes: tuple[str, ...]
+
+
+def estimates_of(workload: Workload) -> tuple[Array, int]:
+    """The estimate of each job, and how many had to be made up.
+
+    The walltime, else the largest walltime of the workload, else its longest run time rounded up to a whole hour.
+    """
+    walltime = workload.column("walltime").to_numpy(allow_copy=True).astype(np.float64)
+    unknown = np.isnan(walltime) | (walltime <= 0.0)
+    if unknown.all():
+        longest = float(workload.table["run_time"].max() or 0.0)  # type: ignore[arg-type]
+        fallback = max(1.0, math.ceil(longest / _HOUR_S)) * _HOUR_S
+    else:
+        fallback = float(walltime[~unknown].max())
+    return np.where(unknown, fallback, walltime), int(unknown.sum())
+
+
+def pose(workload: Workload, platform: Platform, *, kill_at_walltime: bool = False) -> Problem:
+    """Set a run up. Jobs that can never run here are rejected with the reason; the rest takes part."""
+    asked = shapes_of(workload, platform)
+    reasons = np.array([reason is not None for reason in asked.unusable], bool)[asked.shape_of_job]
+    used = np.flatnonzero(~reasons)
+    estimate, without_estimate = estimates_of(workload)
+    jobs = _jobs(workload, asked, used, estimate, kill_at_walltime)
+    links, linked, notes = _links(workload, used)
+    state = State(_core(jobs, estimate[used], platform, linked), _place(asked, platform), _plan(), links)
+    family = "count" if platform.is_pool and not platform.licences else "machines"
+    state.core.clock["pool"] = family == "count"
+    state.core.clock["countable"] = family == "count" or _is_countable(asked, platform)
+    rejected = [
+        (workload.table["line"][int(at)], workload.table["job_id"][int(at)], asked.unusable[asked.shape_of_job[at]] or "")
+        for at in np.flatnonzero(reasons)
+    ]
+    return Problem(state, family, used, rejected_table(rejected), without_estimate, (*asked.notes, *notes))
+
+
+def _is_countable(asked: Asked, platform: Platform) -> bool:
+    """Whether any free cores will do for any job, so that fitting is a question of their number alone."""
+    cores_only = (asked.need[:, 1:] == 0.0).all() and (asked.need[:, 0] == 1.0).all() and not asked.licence_need.any()
+    may_share = not asked.distinct.any() or all(group.machine.cores == 1 for group in platform.groups)
+    return bool(cores_only and may_share and asked.allowed.all() and platform.selection != "contiguous")
+
+
+def _jobs(workload: Workload, asked: Asked, used: Array, estimate: Array, kill_at_walltime: bool) -> Array:
+    table = workload.table
+    jobs = np.zeros(len(used), JOB)
+    jobs["submit"] = table["submit_time"].to_numpy()[used]
+    jobs["run_time"] = table["run_time"].to_numpy()[used]
+    jobs["walltime"] = math.inf
+    if kill_at_walltime:
+        walltime = workload.column("walltime").to_numpy(allow_copy=True).astype(np.float64)[used]
+        jobs["walltime"] = np.where(walltime > 0.0, walltime, math.inf)
+    shape = asked.shape_of_job[used]
+    jobs["shape"] = shape
+    jobs["size"] = (asked.units * asked.need[:, 0].astype(np.int64))[shape]
+    jobs["slot"] = np.arange(len(used))
+    return jobs
+
+
+def _core(jobs: Array, estimate: Array, platform: Platform, linked: int) -> Core:
+    count = len(jobs)
+    at_once = min(count, platform.cores) + linked + _SPARE
+    clock = np.zeros(1, CLOCK)
+    clock["now"] = -math.inf
+    clock["free"] = platform.cores
+    clock["first"] = clock["fresh"] = count
+    clock["head"] = -1
+    clock["shadow"] = -1.0
+    clock["linked"] = linked > 0
+    clock["selection"] = SELECTIONS.index(platform.selection)
+    clock["spare_plan_row"] = -1
+    fate = np.zeros(count, FATE)
+    fate["estimate"] = estimate
+    fate["attempt"] = -1
+    return Core(
+        clock, jobs, fate, np.zeros(count, ATTEMPT), np.zeros(at_once, EVENT), np.zeros(at_once, ENDING),
+        np.zeros(count, WAITING), np.zeros(word_count(count), WORD),
+    )  # fmt: skip
+
+
+def _place(asked: Asked, platform: Platform) -> Place:
+    consumables = consumable_names(platform)
+    machines = np.zeros(platform.machine_count, MACHINE)
+    machines["group"] = np.repeat(np.arange(len(platform.groups)), [group.count for group in platform.groups])
+    capacity = np.array([capacity_of(group.machine, consumables) for group in platform.groups])
+    free = np.ascontiguousarray(capacity[machines["group"]])
+    bits = empty_bitset(len(machines))
+    for machine in range(len(machines)):
+        add(bits, len(machines), machine)
+    shapes = np.zeros(len(asked.units), SHAPE)
+    shapes["units"] = asked.units
+    shapes["distinct"] = asked.distinct
+    shapes["cores"] = asked.need[:, 0]
+    shapes["partition"] = asked.partition
+    shapes["plain"] = (asked.need[:, 1:] == 0.0).all(axis=1)
+    shapes["failed"] = -1
+    licence = np.zeros((3, len(platform.licences)))
+    licence[0] = list(platform.licences.values())
+    most_cores = max(group.machine.cores for group in platform.groups)
+    return Place(
+        machines, bits, free, np.zeros_like(free), np.zeros_like(free), shapes, asked.need, asked.allowed, licence, asked.licence_need,
+        np.zeros(platform.cores, ROW), np.zeros(len(machines), ROW), np.zeros(most_cores + 1, np.int64),
+    )  # fmt: skip
+
+
+def _plan() -> Plan:
+    return Plan(
+        np.zeros(_SPARE, SEGMENT), np.zeros(_SPARE, PLAN), np.zeros(_SPARE, ENDING), np.zeros(_SPARE, FREED),
+        np.zeros(_SPARE, PLAN_ROW),
+    )  # fmt: skip
+
+
+def _links(workload: Workload, used: Array) -> tuple[Links, int, tuple[str, ...]]:
+    """Who waits for whom; ids that are not in the run count as ended, and are counted."""
+    nothing = Links(np.zeros(0, LINK), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    if "depends_on" not in workload.table.columns:
+        return nothing, 0, ()
+    ids = workload.table["job_id"].gather(pl.Series(used))
+    wanted = pl.DataFrame(
+        {"dependent": np.arange(len(used)), "on": workload.table["depends_on"].gather(pl.Series(used))}
+    ).drop_nulls()
+    wanted = wanted.with_columns(pl.col("on").str.split(",")).explode("on", empty_as_null=False)
+    wanted = wanted.with_columns(pl.col("on").str.strip_chars()).filter(pl.col("on") != "").unique(maintain_order=True)
+    position = pl.DataFrame({"on": ids, "job": np.arange(len(used))})
+    found = wanted.join(position, on="on", how="inner").sort("job", "dependent")
+    missing = len(wanted) - len(found)
+    notes = (f"{missing} dependencies name jobs that do not take part: taken as ended",) if missing else ()
+    if not len(found):
+        return nothing, 0, notes
+    links = np.zeros(len(used), LINK)
+    think = workload.column("think_time").fill_null(0.0).to_numpy()[used]
+    links["think_time"] = think
+    counts = np.bincount(found["job"].to_numpy(), minlength=len(used))
+    links["count"] = counts
+    links["first"] = np.cumsum(counts) - counts
+    still_open = np.bincount(found["dependent"].to_numpy(), minlength=len(used)).astype(np.int64)
+    return Links(links, still_open, found["dependent"].to_numpy().astype(np.int64)), len(found), notes
+
+
+def grow(state: State) -> State:
+    """Twice the room in every array that a step may fill up."""
+    core, place, plan = state.core, state.place, state.plan
+    clock = core.clock[0]
+    starts = int(min(clock["queued"], clock["free"]))
+    return state._replace(
+        core=core._replace(
+            attempts=_longer(core.attempts, int(clock["attempts"]) + starts),
+            events=_longer(core.events, int(clock["events"]) + starts),
+            running=_longer(core.running, int(clock["running"]) + starts),
+        ),
+        place=place._replace(rows=_longer(place.rows, int(clock["rows"] + clock["free"]))),
+        plan=plan._replace(
+            segments=_longer(plan.segments, 6 * int(clock["running"] + clock["queued"]) + 16),
+            plans=_longer(plan.plans, int(clock["queued"])),
+            ends=_longer(plan.ends, int(clock["queued"])),
+            rows=_longer(plan.rows, rows_to_plan(state)),
+        ),
+    )
+
+
+def _longer(array: Array, least: int) -> Array:
+    if len(array) >= least:
+        return array
+    longer = np.zeros(max(2 * len(array), least), array.dtype)
+    longer[: len(array)] = array
+    return longer

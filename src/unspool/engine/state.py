@@ -1,0 +1,189 @@
+"""The engine's whole state: a tuple of structured arrays, and nothing else.
+
+`jobs`, `need`, `allowed`, `licence_need`, `links` and `dependents` are input: never written, shared by forks. All else
+is what happened so far; a copy of it is a snapshot. Compiled code never makes or grows an array: it returns `ROOM`,
+and `grow` doubles what is short.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = [
+    "ATTEMPT", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "EVENT", "FATE", "JOB", "KILLED", "NEVER", "PLAN",
+    "QUEUED", "REJECTED", "ROOM", "ROW", "RUNNING", "SEGMENT", "SHAPE", "TIMED_OUT", "UNSEEN", "Array", "Core", "Links", "Place", "Plan", "State",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+# Why a compiled loop returned.
+DONE, DECIDE, DEFER, ROOM = 0, 1, 2, 3
+
+# States of a job. An attempt ends in one of the last three.
+UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED = 0, 1, 2, 3, 4, 5, 6
+
+NEVER = float("inf")
+
+CLOCK = np.dtype(
+    [
+        ("now", "f8"),
+        ("free", "i8"),  # cores, over all machines
+        ("next_arrival", "i8"),  # position in `jobs` of the next job to arrive
+        ("linked", "i8"),  # 1: some jobs depend on others
+        ("dirty", "i8"),  # 1: something happened at this instant that a scheduler has not seen
+        ("releases", "i8"),  # counts everything that can make room: ends, kills
+        ("sequence", "i8"),
+        ("queued", "i8"),
+        ("first", "i8"),  # slot of the head of the queue; past the last slot where nobody waits
+        ("fresh", "i8"),  # least queue slot that was filled since the scheduler last looked
+        ("events", "i8"),
+        ("running", "i8"),
+        ("attempts", "i8"),
+        ("rows", "i8"),
+        ("picked", "i8"),
+        ("selection", "i8"),
+        ("pool", "i8"),  # 1: machines have no identity
+        ("countable", "i8"),  # 1: a job fits wherever enough cores are free in all
+        # EASY: what was found at the last full look, still true while the head and `releases` are the same.
+        ("head", "i8"),
+        ("head_releases", "i8"),
+        ("head_attempts", "i8"),
+        ("shadow", "f8"),
+        ("extra", "i8"),
+        # EASY on machines: units of the head that fit at the shadow time, and the machines released until then.
+        ("head_units", "i8"),
+        ("touched", "i8"),
+        # Conservative.
+        ("planning", "i8"),  # 1: profile and plans are kept
+        ("segments", "i8"),
+        ("first_segment", "i8"),
+        ("plans", "i8"),
+        ("ended_early", "i8"),
+        ("freed", "i8"),
+        ("plan_ends", "i8"),
+        ("plan_rows", "i8"),  # used so far
+        ("spare_plan_row", "i8"),  # the first of those given back, -1 for none
+    ],
+    align=True,
+)
+
+JOB = np.dtype(
+    [
+        ("submit", "f8"),
+        ("run_time", "f8"),
+        ("walltime", "f8"),  # limit that is enforced; infinite where none is
+        ("size", "i8"),  # cores in all
+        ("shape", "i8"),
+        ("slot", "i8"),  # place in the queue's order
+    ],
+    align=True,
+)
+
+FATE = np.dtype(
+    [
+        ("estimate", "f8"),
+        ("planned_end", "f8"),  # when a running job is taken to end
+        ("attempt", "i8"),
+        ("state", "i8"),
+    ],
+    align=True,
+)
+
+ATTEMPT = np.dtype(
+    [("job", "i8"), ("start", "f8"), ("finish", "f8"), ("how", "i8"), ("first_row", "i8"), ("row_count", "i8")],
+    align=True,
+)
+
+EVENT = np.dtype([("time", "f8"), ("order", "i8"), ("subject", "i8")], align=True)
+WAITING = np.dtype([("estimate", "f8"), ("size", "i8"), ("job", "i8"), ("plan_row", "i8")], align=True)
+WORD = np.dtype([("bits", "i8"), ("size", "i8"), ("estimate", "f8")], align=True)
+ENDING = np.dtype([("time", "f8"), ("size", "i8"), ("job", "i8")], align=True)
+SEGMENT = np.dtype([("time", "f8"), ("free", "i8")], align=True)
+PLAN = np.dtype([("start", "f8"), ("slot", "i8"), ("job", "i8")], align=True)
+FREED = np.dtype([("start", "f8"), ("end", "f8"), ("most", "i8")], align=True)
+MACHINE = np.dtype(
+    [
+        ("group", "i8"),
+        ("mark", "i8"),  # 1: this machine stands in the list of touched ones
+        ("touched", "i8"),  # that list: row k holds the k-th touched machine
+        ("later", "i8"),  # EASY: units of the head that fit at the shadow time
+        ("fit", "i8"),  # selection: units that fit, units given,
+        ("given", "i8"),
+        ("order", "i8"),  # and the k-th machine to try
+    ],
+    align=True,
+)
+SHAPE = np.dtype(
+    [
+        ("units", "i8"),
+        ("distinct", "i8"),  # 1: each unit on a machine of its own
+        ("cores", "i8"),  # a unit's
+        ("partition", "i8"),
+        ("plain", "i8"),  # 1: asks for cores only and no licence
+        ("failed", "i8"),  # value of `releases` at which it last found no room
+    ],
+    align=True,
+)
+ROW = np.dtype([("first", "i4"), ("last", "i4"), ("units", "i4")])
+PLAN_ROW = np.dtype([("first", "i8"), ("last", "i8"), ("units", "i8"), ("next", "i8")], align=True)
+LINK = np.dtype([("think_time", "f8"), ("first", "i8"), ("count", "i8"), ("open", "i8")], align=True)
+
+
+class Core(NamedTuple):
+    """Time, jobs, what waits and what runs."""
+
+    clock: Array
+    jobs: Array
+    fate: Array
+    attempts: Array
+    events: Array
+    running: Array
+    waiting: Array
+    words: Array
+
+
+class Place(NamedTuple):
+    """Machines and what is free on them."""
+
+    machines: Array
+    bits: Array  # bitset of the machines with a free core
+    free: Array
+    gain: Array  # what is free later on top of that: at the shadow time, or all through a window of time
+    level: Array  # scratch of such a window: what is free on top at the time that is looked at
+    shapes: Array
+    need: Array
+    allowed: Array  # [partition, group of machines]
+    licence: Array  # [0: free, 1: gain, 2: level; licence]
+    licence_need: Array
+    rows: Array
+    picked: Array
+    tally: Array  # scratch of the counting sort in machine selection, one more than the most cores of a machine
+
+
+class Plan(NamedTuple):
+    """What conservative backfilling has promised."""
+
+    segments: Array
+    plans: Array  # sorted by (start, slot)
+    ends: Array  # the same jobs by the end of their plan, as `running`; only where plans hold machines
+    freed: Array
+    rows: Array  # machines of the plans, in lists
+
+
+class Links(NamedTuple):
+    """Which job waits for the end of which."""
+
+    links: Array
+    open: Array
+    dependents: Array
+
+
+class State(NamedTuple):
+    """All of one run. Functions take the part that they use: a call copies what it passes."""
+
+    core: Core
+    place: Place
+    plan: Plan
+    links: Links

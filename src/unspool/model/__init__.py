@@ -1,0 +1,1 @@
+"""What there is: jobs, workloads, machines, platforms, prices. Data only."""

@@ -1,0 +1,154 @@
+"""A workload: the jobs of a log as columns, sorted by submission.
+
+`COLUMNS` is the one list of what a job can say. Readers fill these columns and nothing else; the engine, the
+metrics and the writers read them and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from unspool.errors import InputError
+
+__all__ = ["COLUMNS", "REJECTED_SCHEMA", "Column", "Workload", "rejected_table"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a workload: its type, its unit and what an empty cell means."""
+
+    name: str
+    dtype: Any
+    unit: str
+    meaning: str
+    empty: str = "not allowed"
+
+    @property
+    def required(self) -> bool:
+        """Whether every job must say it."""
+        return self.empty == "not allowed"
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("job_id", pl.String, "", "name of the job, unique in the workload"),
+    Column("submit_time", pl.Float64, "s since the origin", "when the job was handed to the scheduler"),
+    Column("run_time", pl.Float64, "s", "how long the job runs once started"),
+    Column("cores", pl.Int64, "cores", "cores in all, over all machines"),
+    Column("machines", pl.Int64, "machines", "number of distinct machines asked for", "the scheduler may split"),
+    Column("memory_bytes", pl.Int64, "B", "memory in all, over all machines", "none asked for"),
+    Column("gpus", pl.Int64, "GPUs", "GPUs in all, over all machines", "none asked for"),
+    Column("walltime", pl.Float64, "s", "the run time that the user asked for", "none asked for"),
+    Column("licences", pl.String, "", "consumables, as `name:amount,name:amount`", "none asked for"),
+    Column("user", pl.String, "", "who submitted it", "unknown"),
+    Column("group", pl.String, "", "the user's group", "unknown"),
+    Column("project", pl.String, "", "the project or account that pays", "unknown"),
+    Column("queue", pl.String, "", "queue it was submitted to", "unknown"),
+    Column("partition", pl.String, "", "partition of the platform that it must run on", "any machine"),
+    Column("application", pl.String, "", "what it runs", "unknown"),
+    Column("depends_on", pl.String, "", "ids of jobs that must have ended, separated by commas", "none"),
+    Column("think_time", pl.Float64, "s", "pause after the end of the last of these jobs", "0"),
+    Column("logged_wait", pl.Float64, "s", "how long it waited in the log", "unknown"),
+    Column("logged_cores", pl.Int64, "cores", "cores that it was given in the log", "unknown"),
+    Column("requested_cores", pl.Int64, "cores", "cores that it asked for in the log", "unknown"),
+    Column("cpu_time", pl.Float64, "s", "processor time used, mean over its cores", "unknown"),
+    Column("used_memory_bytes", pl.Int64, "B", "memory used, mean over its cores", "unknown"),
+    Column("status", pl.Int64, "", "how it ended in the log, as SWF numbers it", "unknown"),
+    Column("line", pl.Int64, "", "line of the log; decides ties between equal submit times"),
+)
+
+_BY_NAME = {column.name: column for column in COLUMNS}
+_REQUIRED = tuple(column.name for column in COLUMNS if column.required)
+
+REJECTED_SCHEMA = {"line": pl.Int64, "job_id": pl.String, "reason": pl.String}
+
+
+def rejected_table(rows: list[tuple[int | None, str | None, str]] | None = None) -> pl.DataFrame:
+    """The records or jobs that were not used: line of the log, id where there is one, and why."""
+    return pl.DataFrame(rows or [], schema=REJECTED_SCHEMA, orient="row")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs in the order of their submission, with what the log says of itself.
+
+    Make one with `Workload.of(table)`, which checks and sorts; the constructor takes what is already so.
+    """
+
+    table: pl.DataFrame
+    name: str = "workload"
+    origin_unix_s: float = 0.0
+    time_zone: str | None = None
+    max_cores: int | None = None
+    max_machines: int | None = None
+    rejected: pl.DataFrame = field(default_factory=rejected_table)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: pl.DataFrame, **facts: Any) -> Workload:
+        """Check the columns, cast them, sort by (submit time, line) and say in `notes` if that moved anything.
+
+        >>> jobs = pl.DataFrame({"job_id": ["b", "a"], "submit_time": [5, 0], "run_time": [1, 2], "cores": [1, 1]})
+        >>> workload = Workload.of(jobs)
+        >>> workload.table["job_id"].to_list(), workload.notes
+        (['a', 'b'], ('1 of 2 jobs stood before a job submitted earlier: sorted by submit time',))
+        """
+        name = str(facts.get("name", "workload"))
+        if "line" not in table.columns:
+            table = table.with_row_index("line", offset=1)
+        missing = [column for column in _REQUIRED if column not in table.columns]
+        if missing:
+            raise InputError(f"{name}: no column {', '.join(missing)}; every job needs {', '.join(_REQUIRED[:4])}")
+        known = [column.name for column in COLUMNS if column.name in table.columns]
+        table = table.select(pl.col(column).cast(_BY_NAME[column].dtype) for column in known)
+        _refuse_unusable(table, name)
+        out_of_order = int((table["submit_time"].diff() < 0).sum())
+        if out_of_order:
+            table = table.sort("submit_time", "line")
+            note = f"{out_of_order} of {len(table)} jobs stood before a job submitted earlier: sorted by submit time"
+            facts["notes"] = (*facts.get("notes", ()), note)
+        return cls(table, **facts)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, part: slice) -> Workload:
+        """The jobs of a slice, by position in submission order."""
+        return replace(self, table=self.table[part])
+
+    def column(self, name: str) -> pl.Series:
+        """A column, or nulls where the log does not have it."""
+        if name in self.table.columns:
+            return self.table[name]
+        return pl.Series(name, [None], dtype=_BY_NAME[name].dtype).new_from_index(0, len(self.table))
+
+    def _repr_html_(self) -> str:
+        head = f"<p><b>{self.name}</b>: {len(self)} jobs, {len(self.rejected)} records rejected</p>"
+        return head + self.table.head(10)._repr_html_()
+
+
+def _refuse_unusable(table: pl.DataFrame, name: str) -> None:
+    for column in _REQUIRED:
+        holes = table.filter(pl.col(column).is_null())
+        if len(holes):
+            raise InputError(f"{name}, line {holes['line'][0]}: no {column}; every job needs one")
+    for column in ("submit_time", "run_time", "walltime", "think_time"):
+        if column not in table.columns:
+            continue
+        bad = table.filter((pl.col(column) < 0) | pl.col(column).is_nan() | pl.col(column).is_infinite())
+        if len(bad):
+            line, value = bad["line"][0], bad[column][0]
+            raise InputError(f"{name}, line {line}: {column} is {value:g}; a time is a finite number of seconds ≥ 0")
+    for column in ("cores", "machines", "memory_bytes", "gpus"):
+        if column in table.columns:
+            least = 1 if column == "cores" else 0
+            bad = table.filter(pl.col(column) < least)
+            if len(bad):
+                raise InputError(f"{name}, line {bad['line'][0]}: {column} is {bad[column][0]}; expected {least} or more")
+    twice = table.filter(pl.col("job_id").is_duplicated())
+    if len(twice):
+        job_id = twice["job_id"][0]
+        lines = twice.filter(pl.col("job_id") == job_id)["line"].head(2).to_list()
+        raise InputError(f"{name}: job id '{job_id}' stands twice, in lines {lines[0]} and {lines[1]}; ids must be unique")

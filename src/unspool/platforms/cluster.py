@@ -1,0 +1,249 @@
+"""Clusters, written as a short text (`480`, `128x16:64GiB:2gpu`) or as a YAML, TOML or JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from ruamel.yaml import YAML
+
+from unspool.errors import InputError, UnknownName
+from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
+from unspool.model.prices import Price
+from unspool.units import format_bytes, parse_bytes
+
+__all__ = ["is_spec", "parse_cluster", "read_cluster"]
+
+_FORMS = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml or .json file"
+_MOST_MACHINES = 10_000_000
+_MOST_CORES = 10**12
+
+_SPEC = re.compile(r"[+-]?[0-9]+(x.*)?", re.DOTALL)
+_GROUP = re.compile(r"([0-9]{1,15})x(-?[0-9]{1,15})((?::[^:]+)*)")
+_GPUS = re.compile(r"([0-9]{1,9})\s*gpus?", re.IGNORECASE)
+_UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?", re.DOTALL)
+_PLACED = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
+
+_Amount = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
+_Count = Annotated[int, msgspec.Meta(ge=1, le=10**15)]
+_Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+
+
+class _Machines(msgspec.Struct, forbid_unknown_fields=True):
+    """An entry of `machines` in a file."""
+
+    cores: _Count
+    type: str = ""
+    count: _Count = 1
+    memory: int | float | str = 0
+    gpus: _Amount = 0
+    consumables: dict[str, _Amount] = {}
+    usd_per_hour: _Dollars | None = None
+
+
+class _Partition(msgspec.Struct, forbid_unknown_fields=True):
+    """An entry of `partitions` in a file."""
+
+    name: str
+    machines: list[str]
+    default: bool = False
+
+
+class _Cluster(msgspec.Struct, forbid_unknown_fields=True):
+    """What a file may say."""
+
+    name: str | None = None
+    pool: int | None = None
+    machines: list[_Machines] = []
+    partitions: list[_Partition] = []
+    licences: dict[str, _Amount] = {}
+    selection: str = "first"
+
+
+_STRUCTS: Mapping[str, type[msgspec.Struct]] = {"": _Cluster, "machines": _Machines, "partitions": _Partition}
+
+
+def is_spec(text: str) -> bool:
+    """Whether a text means to describe a platform itself, rightly or wrongly, rather than name a file.
+
+    >>> is_spec("480"), is_spec("128x16:64GiB"), is_spec("cluster.yaml")
+    (True, True, False)
+    """
+    return _SPEC.fullmatch(text.strip()) is not None
+
+
+def parse_cluster(spec: str) -> Platform:
+    """A platform from a short text: `480` is a pool of cores, groups of machines are joined by `+`.
+
+    After `machines x cores` come memory and GPUs of each machine, in any order.
+
+    >>> parse_cluster("64x16:64GiB+4x32:256GiB:4gpu").groups[1].machine
+    MachineType(name='32c-256GiB-4gpu', cores=32, memory_bytes=274877906944, gpus=4, consumables={}, prices=())
+    """
+    text = spec.strip()
+    if "x" not in text:
+        cores = int(text) if len(text) <= 15 else _MOST_CORES + 1
+        return _pool(cores, text, f"platform '{_shown(spec)}'")
+    machines = [_group(part.strip(), spec) for part in text.split("+")]
+    return _platform(_Cluster(name=text, machines=machines), f"platform '{_shown(spec)}'")
+
+
+def read_cluster(path: str | os.PathLike[str]) -> Platform:
+    """A platform from a file with the keys `name`, `pool` or `machines`, `partitions`, `licences`, `selection`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "small.yaml")
+    ...     _ = file.write_text("machines: [{type: fat, count: 2, cores: 64, memory: 1TiB}]")
+    ...     read_cluster(file).cores
+    128
+    """
+    parse = _PARSERS.get(Path(path).suffix.lower())
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig") if parse else ""
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; {_FORMS}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error}); {_FORMS}") from error
+    if parse is None:
+        raise InputError(f"'{_shown(str(path))}' is no platform; {_FORMS}")
+    try:
+        content = parse(text)
+    # The parsers raise whatever they stumble over: their own errors, ValueError, RecursionError, KeyError.
+    except Exception as error:
+        reason = _shown(" ".join(str(error).split()), 200)
+        raise InputError(f"{path}: not valid {Path(path).suffix[1:].upper()}: {reason}") from error
+    try:
+        cluster = msgspec.convert(content, _Cluster)
+    except msgspec.ValidationError as error:
+        raise _key_error(path, str(error)) from error
+    except RecursionError as error:
+        raise InputError(f"{path}: nested too deeply; expected the keys {', '.join(_keys(_Cluster))}") from error
+    cluster.name = cluster.name or Path(path).stem
+    return _platform(cluster, str(path))
+
+
+def _group(part: str, spec: str) -> _Machines:
+    """The machines that one group of a short text describes."""
+    match = _GROUP.fullmatch(part)
+    if match is None:
+        raise InputError(f"platform '{_shown(spec)}': '{_shown(part)}' is no group of machines; {_FORMS}")
+    entry = _Machines(cores=int(match[2]), count=int(match[1]))
+    seen: Counter[str] = Counter()
+    for suffix in match[3].split(":")[1:]:
+        gpus = _GPUS.fullmatch(suffix.strip())
+        seen["GPUs" if gpus else "memory"] += 1
+        if gpus:
+            entry.gpus = int(gpus[1])
+        else:
+            entry.memory = suffix
+    for what, times in seen.items():
+        if times > 1:
+            raise InputError(f"platform '{_shown(spec)}': '{_shown(part)}' gives {what} twice; give it once")
+    return entry
+
+
+def _platform(cluster: _Cluster, where: str) -> Platform:
+    """The platform that a text or file describes; whatever is wrong with it names the place."""
+    if (cluster.pool is None) == (not cluster.machines):
+        raise InputError(f"{where}: expected either pool (a number of cores) or machines (a list)")
+    if cluster.pool is not None:
+        if cluster.partitions:
+            raise InputError(f"{where}: a pool has no partitions; list machines instead")
+        pool = _pool(cluster.pool, cluster.name or "", where)
+        return _checked(lambda: replace(pool, licences=cluster.licences, selection=cluster.selection), where)
+    count = sum(entry.count for entry in cluster.machines)
+    cores = sum(entry.count * entry.cores for entry in cluster.machines)
+    if count > _MOST_MACHINES or cores > _MOST_CORES:
+        raise InputError(f"{where}: {count} machines, {cores} cores; expected {_MOST_MACHINES} machines at most")
+    names = Counter(partition.name for partition in cluster.partitions)
+    for name, times in names.items():
+        if times > 1:
+            raise InputError(f"{where}: partition '{_shown(name)}' stands twice; give each a name of its own")
+    return _checked(
+        lambda: Platform(
+            _groups(cluster.machines),
+            tuple(Partition(p.name, tuple(p.machines), p.default) for p in cluster.partitions),
+            cluster.licences,
+            cluster.selection,
+            name=cluster.name or "",
+        ),
+        where,
+    )
+
+
+def _pool(cores: int, name: str, where: str) -> Platform:
+    if not 1 <= cores <= _MOST_CORES:
+        raise InputError(f"{where}: a pool of this many cores; expected 1 to {_MOST_CORES}")
+    return Platform.pool(cores, name)
+
+
+def _checked(make: Callable[[], Platform], where: str) -> Platform:
+    try:
+        return make()
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _groups(entries: list[_Machines]) -> tuple[MachineGroup, ...]:
+    """The groups; a machine type without a name is called by what it has, and numbered if that is taken."""
+    groups = []
+    taken = Counter(entry.type for entry in entries)
+    for entry in entries:
+        memory = parse_bytes(entry.memory)
+        name = entry.type
+        if not name:
+            has = (f"{entry.cores}c", format_bytes(memory).replace(" ", "") if memory else "", _gpu_text(entry.gpus))
+            plain = "-".join(filter(None, has))
+            taken[plain] += 1
+            name = plain if taken[plain] == 1 else f"{plain}#{taken[plain]}"
+        prices = () if entry.usd_per_hour is None else (Price(entry.usd_per_hour),)
+        machine = MachineType(name, entry.cores, memory, entry.gpus, entry.consumables, prices)
+        groups.append(MachineGroup(machine, entry.count))
+    return tuple(groups)
+
+
+def _gpu_text(gpus: int) -> str:
+    return f"{gpus}gpu" if gpus else ""
+
+
+def _key_error(path: str | os.PathLike[str], message: str) -> InputError:
+    """What msgspec found wrong, with the file, the key and, for an unknown key, the nearest known one."""
+    unknown = _UNKNOWN_KEY.fullmatch(message)
+    if unknown:
+        place = (unknown[2] or "$").removeprefix("$").removeprefix(".")
+        known = _keys(_STRUCTS[place.partition("[")[0]])
+        inside = f" in {place}" if place else ""
+        return InputError(f"{path}{inside}: {UnknownName('key', _shown(unknown[1]), known)}")
+    placed = _PLACED.fullmatch(message)
+    what, key = (placed[1], placed[2]) if placed else (message, "")
+    return InputError(f"{path}: {f'key {key}: ' if key else ''}{what[:1].lower()}{what[1:]}")
+
+
+def _keys(struct: type[msgspec.Struct]) -> tuple[str, ...]:
+    return struct.__struct_fields__
+
+
+def _shown(text: str, length: int = 60) -> str:
+    text = "".join(char if char.isprintable() else "?" for char in text)
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _parse_yaml(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = {
+    ".yaml": _parse_yaml,
+    ".yml": _parse_yaml,
+    ".toml": tomllib.loads,
+    ".json": json.loads,
+}

@@ -1,0 +1,179 @@
+"""Conservative backfilling: every job is promised a start on arrival, and nobody is made to wait beyond it."""
+
+from __future__ import annotations
+
+from unspool.engine.compiled import compiled
+from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, pick_held
+from unspool.engine.profile import (
+    add_span,
+    begin_profile,
+    drop_the_past,
+    earliest_fit,
+    earliest_fit_within,
+    note_freed,
+)
+from unspool.engine.queue import next_waiting
+from unspool.engine.running import renew_overdue
+from unspool.engine.starts import start_by_count, start_on_picked
+from unspool.engine.state import NEVER, Core, Place, Plan
+
+__all__ = ["conservative"]
+
+
+@compiled
+def conservative(core: Core, place: Place, plan: Plan) -> None:
+    """One round of conservative backfilling."""
+    clock = core.clock
+    if renew_overdue(core) or clock[0]["planning"] == 0:
+        _plan_all_again(core, place, plan)
+    else:
+        drop_the_past(clock, plan.segments)
+        if clock[0]["ended_early"] != 0:
+            _move_forward(core, place, plan)
+    clock[0]["planning"] = 1
+    clock[0]["ended_early"] = 0
+    _plan_arrivals(core, place, plan)
+    _start_due(core, place, plan)
+
+
+@compiled
+def _find_start(core: Core, place: Place, plan: Plan, job: int, own: int, start: float, until: float) -> float:
+    """The earliest fit of a job in [start, until), or `until`; where plans hold machines, they are picked.
+
+    Cores free in all are necessary everywhere. Where they are not enough, machines are asked at the time found and
+    then at each later time at which something is given back.
+    """
+    clock = core.clock
+    size = core.jobs[job]["size"]
+    estimate = core.fate[job]["estimate"]
+    while start < until:
+        if own < 0:
+            start = earliest_fit(clock, plan.segments, size, estimate, start)
+        else:
+            start = earliest_fit_within(clock, plan.segments, size, estimate, start, until, until)
+        if start >= until or clock[0]["countable"] != 0 or fits_from(core, place, plan, own, job, start):
+            break
+        start = next_end(core, plan, start)
+    return min(start, until)
+
+
+@compiled
+def _put(core: Core, place: Place, plan: Plan, at: int, start: float) -> None:
+    """Give the plan at a position a start, and move it to its place among those before it, by (start, slot)."""
+    plans = plan.plans
+    slot, job = plans[at]["slot"], plans[at]["job"]
+    while at > 0 and (
+        plans[at - 1]["start"] > start or (plans[at - 1]["start"] == start and plans[at - 1]["slot"] > slot)
+    ):
+        plans[at]["start"] = plans[at - 1]["start"]
+        plans[at]["slot"] = plans[at - 1]["slot"]
+        plans[at]["job"] = plans[at - 1]["job"]
+        at -= 1
+    plans[at]["start"] = start
+    plans[at]["slot"] = slot
+    plans[at]["job"] = job
+    end = start + core.fate[job]["estimate"]
+    core.fate[job]["planned_end"] = end
+    add_span(core.clock, plan.segments, start, end, -core.jobs[job]["size"])
+    if core.clock[0]["countable"] == 0:
+        hold_picked(core, place, plan, job, end)
+
+
+@compiled
+def _plan_all_again(core: Core, place: Place, plan: Plan) -> None:
+    """A job outlived its estimate, or there was no plan yet: all are placed anew, in the order of their plans."""
+    clock, plans = core.clock, plan.plans
+    begin_profile(core, plan)
+    clock[0]["plan_ends"] = 0
+    clock[0]["plan_rows"] = 0
+    clock[0]["spare_plan_row"] = -1
+    count = clock[0]["plans"]
+    for at in range(count):
+        clock[0]["plans"] = at  # those before it are placed
+        start = _find_start(core, place, plan, plans[at]["job"], -1, clock[0]["now"], NEVER)
+        _put(core, place, plan, at, start)
+    clock[0]["plans"] = count
+
+
+@compiled
+def _move_forward(core: Core, place: Place, plan: Plan) -> None:
+    """Some job ended early: each is lifted out, in the order of the plans, and put at its earliest fit.
+
+    A job that fits no earlier keeps its place. It can only move into a window that touches time at which cores became
+    free since it was last tried; where cores in all decide, as many must be free there as it needs. Other jobs are not
+    tried. What later jobs free in this pass is tried in the next one.
+    """
+    clock, freed, plans = core.clock, plan.freed, plan.plans
+    known = clock[0]["freed"]
+    for at in range(clock[0]["plans"]):
+        job = plans[at]["job"]
+        start = plans[at]["start"]
+        end = core.fate[job]["planned_end"]
+        best = start
+        if clock[0]["countable"] == 0:
+            best = _find_start(core, place, plan, job, job, clock[0]["now"], start)
+        else:
+            size = core.jobs[job]["size"]
+            for k in range(clock[0]["freed"]):
+                if freed[k]["most"] >= size and freed[k]["start"] < start:
+                    begin = max(clock[0]["now"], freed[k]["start"] - core.fate[job]["estimate"])
+                    until = min(freed[k]["end"], best)
+                    if begin < until:
+                        found = earliest_fit_within(
+                            clock, plan.segments, size, core.fate[job]["estimate"], begin, until, start
+                        )
+                        best = min(best, found)
+        if best < start:
+            add_span(clock, plan.segments, start, end, core.jobs[job]["size"])
+            if clock[0]["countable"] == 0:
+                let_go(core, plan, job)
+            _put(core, place, plan, at, best)
+            if clock[0]["freed"] == len(freed):
+                known = 0
+            note_freed(core, plan, start, end)
+    for k in range(known, clock[0]["freed"]):
+        freed[k - known]["start"] = freed[k]["start"]
+        freed[k - known]["end"] = freed[k]["end"]
+        freed[k - known]["most"] = freed[k]["most"]
+    clock[0]["freed"] -= known
+
+
+@compiled
+def _plan_arrivals(core: Core, place: Place, plan: Plan) -> None:
+    clock = core.clock
+    slot = clock[0]["fresh"]
+    clock[0]["fresh"] = len(core.waiting)
+    if slot < len(core.waiting):
+        slot = next_waiting(core, slot)
+        while slot >= 0:
+            job = core.waiting[slot]["job"]
+            if core.fate[job]["planned_end"] == 0.0:
+                start = _find_start(core, place, plan, job, -1, clock[0]["now"], NEVER)
+                at = clock[0]["plans"]
+                clock[0]["plans"] = at + 1
+                plan.plans[at]["slot"] = slot
+                plan.plans[at]["job"] = job
+                _put(core, place, plan, at, start)
+            slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
+
+
+@compiled
+def _start_due(core: Core, place: Place, plan: Plan) -> None:
+    clock, plans = core.clock, plan.plans
+    due = 0
+    while due < clock[0]["plans"] and plans[due]["start"] <= clock[0]["now"]:
+        job = plans[due]["job"]
+        if clock[0]["countable"] != 0:
+            start_by_count(core, place, job)
+        else:
+            pick_held(core, place, plan, job)
+            let_go(core, plan, job)
+            start_on_picked(core, place, job)
+        due += 1
+    if due > 0:
+        left = clock[0]["plans"] - due
+        for at in range(left):
+            plans[at]["start"] = plans[at + due]["start"]
+            plans[at]["slot"] = plans[at + due]["slot"]
+            plans[at]["job"] = plans[at + due]["job"]
+        clock[0]["plans"] = left

@@ -1,0 +1,93 @@
+"""Files of logs: read in blocks of whole lines, packed or not, and replaced only when whole."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from unspool.errors import InputError
+
+__all__ = ["AnyPath", "opened", "read_blocks", "replaced"]
+
+AnyPath = str | os.PathLike[str]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BLOCK_BYTES = 1 << 23
+# Level 4 writes in half the time of the default level 6, and packs logs nearly as well.
+_GZIP_LEVEL = 4
+
+
+@contextmanager
+def opened(path: AnyPath) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if it is gzip whatever its name; whatever goes wrong is an `InputError`."""
+    try:
+        with Path(path).open("rb") as raw:
+            is_packed = raw.peek(2)[:2] == _GZIP_MAGIC
+            if not is_packed and str(path).lower().endswith(".gz"):
+                raise InputError(f"{path}: not a gzip file although it is named .gz; pack it, or rename it without .gz")
+            if is_packed:
+                with gzip.open(raw) as unpacked:
+                    yield cast(IO[bytes], unpacked)
+            else:
+                yield raw
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder; expected a file") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the gzip file is cut off or damaged ({error}); fetch it again") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+
+
+def read_blocks(path: AnyPath, block_bytes: int = _BLOCK_BYTES) -> Iterator[bytes]:
+    """The text of a file in blocks of whole lines, each ended by a newline; a file with NUL bytes is no text."""
+    rest, is_empty = b"", True
+    with opened(path) as file:
+        while piece := file.read(block_bytes):
+            is_empty = False
+            if b"\0" in piece:
+                raise InputError(f"{path}: binary data; expected lines of text, so give another file or its format")
+            whole, newline, tail = piece.rpartition(b"\n")
+            if newline:
+                yield rest + whole + newline
+                rest = tail
+            else:
+                rest += tail
+    if is_empty:
+        raise InputError(f"{path}: the file is empty; expected one job a line")
+    if rest:
+        yield rest + b"\n"
+
+
+@contextmanager
+def replaced(path: AnyPath, *, force: bool) -> Iterator[IO[bytes]]:
+    """A file to write that takes its name only when it is whole; packed if the name ends in `.gz`.
+
+    The packed bytes hold no time stamp: the same jobs give the same file.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{path}: is a folder; give the name of a file")
+    if target.exists() and not force:
+        raise InputError(f"{path}: exists and is not overwritten; choose another name, or force it")
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        try:
+            with part.open("xb") as raw:
+                if target.name.lower().endswith(".gz"):
+                    with gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0) as packed:
+                        yield cast(IO[bytes], packed)
+                else:
+                    yield raw
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error

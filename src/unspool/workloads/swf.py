@@ -1,0 +1,313 @@
+"""The Standard Workload Format of the Parallel Workloads Archive: one job a line, 18 numbers, comments after `;`.
+
+Fields and header labels follow version 2.2 of https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unspool.errors import InputError
+from unspool.model.workload import COLUMNS, Workload, rejected_table
+from unspool.workloads.files import AnyPath, read_blocks, replaced
+from unspool.workloads.lines import Lines, drop_lines, set_ragged_apart, shown
+
+__all__ = ["read_swf", "write_swf"]
+
+_FIELDS: tuple[str, ...] = (
+    *("job_id", "submit_time", "logged_wait", "run_time", "logged_cores", "cpu_time"),
+    *("used_memory_bytes", "requested_cores", "walltime", "memory_bytes", "status", "user"),
+    *("group", "application", "queue", "partition", "depends_on", "think_time"),
+)
+# The numbers in these fields are names: they stay text.
+_IDS = ("job_id", "user", "group", "application", "queue", "partition", "depends_on")
+_NUMBERS = tuple(name for name in _FIELDS if name not in _IDS)
+_WHOLE = ("logged_cores", "requested_cores", "status")
+_SCHEMA = {name: pl.String() if name in _IDS else pl.Float64() for name in _FIELDS}
+_REQUIRED = tuple(column.name for column in COLUMNS if column.required)
+
+_LARGEST_WHOLE = 2.0**53  # whole numbers are exact in float64 up to here
+_LARGEST_BYTES = 2.0**62
+_HEADER = re.compile(r"[;\s]*(MaxProcs|MaxNodes|UnixStartTime|TimeZoneString)\s*:\s*(.*?)\s*")
+_LEADING_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]+)?(?![0-9])")
+# For reading numbers, any blank is a space, and what is not ASCII is no digit.
+_TO_ASCII = bytes(32 if byte in b"\t\r\v\f" else byte if byte < 128 else ord("?") for byte in range(256))
+
+
+def read_swf(path: AnyPath) -> Workload:
+    """The jobs of an SWF log, packed or not; records that cannot be used are in `rejected` with line and reason.
+
+    A job's cores are those it requested (field 8), else those it was given (field 5). Memory is KB per processor in
+    the log and bytes in all in the workload. −1 is null, and columns that are null throughout are left out.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     log = Path(folder, "tiny.swf")
+    ...     _ = log.write_text("; MaxProcs: 8\\n1 0 -1 60 4 -1 -1 4 90 -1 1 3 -1 -1 -1 -1 -1 -1\\n")
+    ...     workload = read_swf(log)
+    >>> workload.max_cores, workload.table.select("job_id", "run_time", "cores", "walltime", "user").row(0)
+    (8, ('1', 60.0, 4, 90.0, '3'))
+    """
+    comments: list[bytes] = []
+    jobs: list[pl.DataFrame] = []
+    rejected = [rejected_table()]
+    below: dict[str, int] = {}
+    for lines in _record_lines(path, comments):
+        lines, ragged = set_ragged_apart(lines, b" ", len(_FIELDS))
+        reason = f"fields; expected the {len(_FIELDS)} of SWF, separated by blanks"
+        rejected.append(
+            rejected_table(
+                [(line.number, shown(line.fields[0].decode()), f"{len(line.fields)} {reason}") for line in ragged]
+            )
+        )
+        records, no_numbers = _numbers(lines)
+        _refuse_negative_submit(records, path)
+        rejected.append(no_numbers)
+        used, unusable = _usable(records)
+        rejected.append(unusable)
+        for name, count in _count_below(used).items():
+            below[name] = below.get(name, 0) + count
+        jobs.append(_as_columns(used))
+    left_out = pl.concat(rejected).sort("line", maintain_order=True)
+    if not any(map(len, jobs)):
+        raise _nothing_usable(path, left_out)
+    facts, notes = _read_header(comments)
+    if below:
+        notes.append(f"{sum(below.values())} values below -1 are read as unknown: in {', '.join(sorted(below))}")
+    table = pl.concat(jobs, how="diagonal")
+    return Workload.of(table, name=Path(path).name, rejected=left_out, notes=tuple(notes), **facts)
+
+
+def write_swf(workload: Workload, path: AnyPath, *, force: bool = False) -> tuple[str, ...]:
+    """Write a workload as SWF, packed if the name ends in `.gz`; returns notes on what SWF cannot hold.
+
+    Names that are not numbers (`alice`) are numbered from 1 in the order in which they appear.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> jobs = pl.DataFrame({"job_id": ["1"], "submit_time": [0], "run_time": [60], "cores": [4], "user": ["alice"]})
+    >>> with TemporaryDirectory() as folder:
+    ...     notes = write_swf(Workload.of(jobs), Path(folder, "tiny.swf"))
+    ...     Path(folder, "tiny.swf").read_text().splitlines()[-1]
+    '1 0 -1 60 -1 -1 -1 4 -1 -1 -1 1 -1 -1 -1 -1 -1 -1'
+    >>> notes
+    ('user holds names: numbered from 1 in order of appearance',)
+    """
+    notes = _lost_in_swf(workload)
+    table = pl.DataFrame([workload.column(name) for name in (*_FIELDS, "cores")])
+    table = table.with_columns(
+        pl.when(pl.col("requested_cores") == pl.col("cores"))
+        .then("requested_cores")
+        # An unknown request is kept unknown if a reader finds the cores in field 5.
+        .when(pl.col("requested_cores").is_null() & (pl.col("logged_cores") == pl.col("cores")))
+        .then(None)
+        .otherwise("cores")
+        .alias("requested_cores"),
+        memory_bytes=pl.col("memory_bytes") / (1024 * pl.col("cores")),
+        used_memory_bytes=pl.col("used_memory_bytes") / 1024,
+    ).select(_FIELDS)
+    table = _with_numbers_for_names(table, notes)
+    floats = [name for name, dtype in table.schema.items() if dtype == pl.Float64]
+    are_whole = table.select(((pl.col(floats) == pl.col(floats).floor()) & (pl.col(floats) < _LARGEST_WHOLE)).all())
+    table = table.with_columns(pl.col(name).cast(pl.Int64) for name in floats if are_whole[name][0])
+    with replaced(path, force=force) as file:
+        file.write(_header_of(workload).encode())
+        table.write_csv(file, include_header=False, separator=" ", null_value="-1", quote_style="never")
+    return tuple(notes)
+
+
+def _record_lines(path: AnyPath, comments: list[bytes]) -> Iterator[Lines]:
+    """The records of each block, single-spaced; comment lines go to `comments` as they stand in the file."""
+    first_line = 1
+    for block in read_blocks(path):
+        text = _squeezed(block)
+        count = text.count(b"\n")
+        if b";" in text or b"\n\n" in text or text.startswith(b"\n"):
+            raw = block.split(b"\n")
+            comments += (raw[i] for i, line in enumerate(text.split(b"\n")) if line.startswith(b";"))
+            yield drop_lines(text, first_line, b";")
+        else:
+            yield Lines(text, np.arange(first_line, first_line + count))
+        first_line += count
+
+
+def _squeezed(text: bytes) -> bytes:
+    """The text in ASCII with one space between fields and none at the ends of lines."""
+    if not text.isascii() or any(blank in text for blank in (b"\t", b"\r", b"\v", b"\f")):
+        text = text.translate(_TO_ASCII)
+    array = np.frombuffer(text, np.uint8)
+    is_space = array == ord(" ")
+    is_blank = is_space | (array == ord("\n"))
+    if not (is_blank[1:] & is_blank[:-1]).any() and not is_blank[0]:
+        return text
+    is_space[1:] &= is_blank[:-1]
+    squeezed: bytes = array[~is_space].tobytes()
+    return squeezed.replace(b" \n", b"\n")
+
+
+def _numbers(lines: Lines) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The fields as numbers, ids as text, and the records that have something else in a field."""
+    records = pl.read_csv(
+        lines.text, has_header=False, separator=" ", quote_char=None, schema=_SCHEMA, ignore_errors=True
+    ).with_columns(line=pl.Series(lines.numbers, dtype=pl.Int64))
+    ids = pl.col(_IDS).cast(pl.Float64, strict=False)
+    are_numbers = records.select(ids.is_finite(), pl.col(_NUMBERS).is_finite()).select(pl.col(_FIELDS).fill_null(False))
+    is_good = are_numbers.select(pl.all_horizontal(_FIELDS)).to_series()
+    records = records.with_columns(pl.when(ids != -1).then(pl.col(_IDS)).name.keep())
+    if is_good.all():
+        return records, rejected_table()
+    rows: list[tuple[int | None, str | None, str]] = []
+    text = lines.text.split(b"\n")
+    # The first field of each bad record that is no number.
+    culprits = are_numbers.filter(~is_good).to_numpy().argmin(axis=1).tolist()
+    for i, culprit in zip(np.flatnonzero(~is_good.to_numpy()), culprits, strict=True):
+        fields = text[i].decode().split(" ")
+        reason = f"field {culprit + 1} ({_FIELDS[culprit]}) is '{shown(fields[culprit])}'; expected a number"
+        rows.append((int(lines.numbers[i]), shown(fields[0]), reason))
+    return records.filter(is_good), rejected_table(rows)
+
+
+def _refuse_negative_submit(records: pl.DataFrame, path: AnyPath) -> None:
+    early = records.filter((pl.col("submit_time") < 0) & (pl.col("submit_time") != -1))
+    if len(early):
+        line, value = early["line"][0], early["submit_time"][0]
+        raise InputError(f"{path}, line {line}: submit time is {value:g}; expected 0 or more, so shift the log's times")
+
+
+def _usable(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The records that make jobs, with their `cores`, and the others with the reason."""
+    requested, given = pl.col("requested_cores"), pl.col("logged_cores")
+    cores = pl.when(requested > 0).then(requested).when(given > 0).then(given)
+    memory = pl.max_horizontal(pl.col("memory_bytes") * cores, "used_memory_bytes") * 1024
+    is_fraction = [(pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() > _LARGEST_WHOLE) for name in _WHOLE]
+    reasons = {
+        "the job number is unknown (field 1 is -1)": pl.col("job_id").is_null(),
+        "the submit time is unknown (field 2 is -1)": pl.col("submit_time") == -1,
+        "the run time is unknown or not positive (field 4)": pl.col("run_time") <= 0,
+        "no number of processors: neither field 8 nor field 5 is positive": cores.is_null(),
+        "processors or status (fields 5, 8, 11) are no whole number": pl.any_horizontal(is_fraction),
+        "the memory (fields 7 and 10) is beyond any machine's": memory > _LARGEST_BYTES,
+    }
+    reason = pl.coalesce(pl.when(is_so).then(pl.lit(text)) for text, is_so in reasons.items())
+    records = records.with_columns(cores=cores, reason=reason)
+    if records["reason"].null_count() == len(records):
+        return records, rejected_table()
+    unusable = records.filter(pl.col("reason").is_not_null()).select("line", "job_id", "reason")
+    return records.filter(pl.col("reason").is_null()), unusable
+
+
+def _count_below(records: pl.DataFrame) -> dict[str, int]:
+    counts = records.select((pl.col(_NUMBERS) < -1).sum()).row(0, named=True)
+    return {name: count for name, count in counts.items() if count and name != "walltime"}
+
+
+def _as_columns(records: pl.DataFrame) -> pl.DataFrame:
+    """The records in the columns, units and types of a workload."""
+    known: dict[str, pl.Expr] = {name: pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in _NUMBERS}
+    known["walltime"] = pl.when(pl.col("walltime") > 0).then(pl.col("walltime"))
+    known["memory_bytes"] = (known["memory_bytes"] * 1024 * pl.col("cores")).round()
+    known["used_memory_bytes"] = (known["used_memory_bytes"] * 1024).round()
+    whole = (*_WHOLE, "memory_bytes", "used_memory_bytes")
+    values = [value.cast(pl.Int64) if name in whole else value for name, value in known.items()]
+    return _without_empty(records.select(*_IDS, *values, pl.col("cores").cast(pl.Int64), "line"))
+
+
+def _without_empty(jobs: pl.DataFrame) -> pl.DataFrame:
+    """The jobs without the columns that are null throughout, which a workload does not need."""
+    return jobs.select(c for c in jobs.columns if c in _REQUIRED or jobs[c].null_count() < len(jobs))
+
+
+def _read_header(comments: list[bytes]) -> tuple[dict[str, Any], list[str]]:
+    """What the comments say of the log, and notes on what they say badly; of a label told twice the first counts."""
+    labels: dict[str, str] = {}
+    notes = []
+    for comment in comments:
+        match = _HEADER.fullmatch(_decoded(comment))
+        if match:
+            labels.setdefault(match[1], match[2])
+    facts: dict[str, Any] = {"time_zone": labels.pop("TimeZoneString", None) or None}
+    for label, text in labels.items():
+        number = _LEADING_NUMBER.match(text)
+        if number is None:
+            notes.append(f"header {label} is '{shown(text)}', no number: ignored")
+        elif label == "UnixStartTime":
+            facts["origin_unix_s"] = max(0.0, float(number[0]))
+        elif float(number[0]) > 0:
+            facts["max_cores" if label == "MaxProcs" else "max_machines"] = int(float(number[0]))
+    return facts, notes
+
+
+def _nothing_usable(path: AnyPath, rejected: pl.DataFrame) -> InputError:
+    if not len(rejected):
+        return InputError(f"{path}: no records, only comments or blank lines; expected lines of {len(_FIELDS)} numbers")
+    line, job_id, reason = rejected.row(0)
+    has_commas = "fields;" in reason and any(mark in (job_id or "") for mark in ",;|")
+    hint = "if it is CSV, name it .csv or give its format" if has_commas else "check that it is an SWF log"
+    return InputError(f"{path}: none of its {len(rejected)} records can be used (first, line {line}: {reason}); {hint}")
+
+
+def _lost_in_swf(workload: Workload) -> list[str]:
+    """Notes on what the format has no place for."""
+    notes = []
+    foreign = [c.name for c in COLUMNS if c.name not in (*_FIELDS, "cores", "line")]
+    lost = [name for name in foreign if workload.column(name).null_count() < len(workload)]
+    if lost:
+        notes.append(f"SWF has no field for {', '.join(lost)}: left out")
+    zero = int((workload.table["run_time"] == 0).sum())
+    if zero:
+        notes.append(f"{zero} jobs have run time 0, which SWF readers take for unknown")
+    many = int(workload.column("depends_on").str.contains(",", literal=True).sum())
+    if many:
+        notes.append(f"{many} jobs depend on several jobs, of which SWF holds one: the first is written")
+    return notes
+
+
+def _with_numbers_for_names(table: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
+    """The ids as numbers: as they are where they are all numbers, else numbered; adds what was done to the notes."""
+    earlier = table["depends_on"].str.split(",").list.first().str.strip_chars()
+    kept = earlier.set(~_are_numbers(earlier), None)
+    for name in (name for name in _IDS if name != "depends_on"):
+        names = table[name].drop_nulls().unique(maintain_order=True)
+        if _are_numbers(names).all():
+            continue
+        numbers = pl.int_range(1, len(names) + 1, eager=True).cast(pl.String)
+        if name == "job_id":
+            kept = earlier.replace_strict(names, numbers, default=None)
+        table = table.with_columns(pl.col(name).replace_strict(names, numbers, default=None))
+        notes.append(f"{name} holds names: numbered from 1 in order of appearance")
+    lost = kept.null_count() - earlier.null_count()
+    if lost:
+        notes.append(f"{lost} jobs depend on jobs that are not in the log: written without")
+    return table.with_columns(depends_on=kept)
+
+
+def _are_numbers(names: pl.Series) -> pl.Series:
+    """Whether each name is a number that a reader takes for a name, as -1 is not."""
+    numbers = names.cast(pl.Float64, strict=False)
+    return (numbers.is_finite() & (numbers != -1)).fill_null(False)
+
+
+def _header_of(workload: Workload) -> str:
+    origin = workload.origin_unix_s
+    labels = {
+        "Version": "2.2",
+        "MaxJobs": len(workload),
+        "MaxRecords": len(workload),
+        "UnixStartTime": int(origin) if origin == int(origin) else origin,
+        "TimeZoneString": workload.time_zone,
+        "MaxNodes": workload.max_machines,
+        "MaxProcs": workload.max_cores,
+    }
+    return "".join(f"; {label}: {' '.join(str(v).split())}\n" for label, v in labels.items() if v is not None)
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("latin-1")

@@ -1,0 +1,147 @@
+import math
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unspool.errors import UnitError
+from unspool.units import format_bytes, format_duration, parse_bytes, parse_duration, parse_frequency, parse_rate
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2:00", 120.0),
+        ("0:05", 5.0),
+        ("90:00", 5400.0),
+        ("1:30:00", 5400.0),
+        ("1-12:00:00", 129600.0),
+        ("1d 12:00:00", 129600.0),
+        ("0:01.5", 1.5),
+        ("5 min", 300.0),
+        ("1.5h", 5400.0),
+        ("2 days", 172800.0),
+        ("1 week", 604800.0),
+        ("250ms", 0.25),
+        ("1h30m", 5400.0),
+        ("1 h 30 min 5 s", 5405.0),
+        ("90", 90.0),
+        (" 1e3 ", 1000.0),
+        (90, 90.0),
+        (0.5, 0.5),
+    ],
+)
+def test_durations_are_read_as_seconds(text, seconds):
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "soon",
+            "-5",
+            "-2:00",
+            "1:75:00",
+            "2:60",
+            "1-24:00:00",
+            "1-12:00",
+            "5 lightyears",
+            "1h 30",
+            "h",
+            "5 min!",
+        ),
+        *("nan", "inf", "1e999", "1:2:3:4", "1,5h", math.nan, math.inf, -1, True),
+    ],
+)
+def test_what_is_no_duration_is_refused_with_what_was_expected(text):
+    with pytest.raises(UnitError, match="is not a duration such as 90, 5 min"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4GiB", 4294967296),
+        ("64GB", 64_000_000_000),
+        ("64 gb", 64_000_000_000),
+        ("512", 512),
+        ("512B", 512),
+        ("1kB", 1000),
+        ("1KiB", 1024),
+        ("1.5TiB", 1649267441664),
+        ("9007199254740993", 9007199254740993),
+        (1024, 1024),
+        (9007199254740993, 9007199254740993),
+        (1.6, 2),
+    ],
+)
+def test_sizes_are_read_as_bytes(text, size):
+    assert parse_bytes(text) == size
+    assert isinstance(parse_bytes(text), int)
+
+
+@pytest.mark.parametrize("text", ["", "64G", "-1GB", "1XB", "GB", "8EiB", "9" * 30, "1e400", -1, math.nan, 10**400])
+def test_what_is_no_size_is_refused_with_what_was_expected(text):
+    with pytest.raises(UnitError, match="is not a size such as 512, 64GB"):
+        parse_bytes(text)
+
+
+def test_frequencies_are_read_as_hertz():
+    assert [parse_frequency(text) for text in ("2.5GHz", "800 MHz", "50", 60)] == [2.5e9, 8e8, 50.0, 60.0]
+
+
+def test_rates_tell_bytes_from_bits():
+    texts = ("10MBps", "10MB/s", "1Gbps", "8 kbit/s", "1KiBps", "100Mb/s", "7")
+    assert [parse_rate(text) for text in texts] == [1e7, 1e7, 1.25e8, 1000.0, 1024.0, 1.25e7, 7.0]
+
+
+@pytest.mark.parametrize("text", ["10mBps", "10MB", "fast", "-1MBps"])
+def test_what_is_no_rate_is_refused(text):
+    with pytest.raises(UnitError, match="is not a rate such as 10MBps"):
+        parse_rate(text)
+
+
+def test_an_error_shows_what_was_given():
+    with pytest.raises(UnitError) as caught:
+        parse_frequency("2.5 parsecs")
+    assert str(caught.value) == "'2.5 parsecs' is not a frequency such as 2.5GHz or 800 MHz"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (0.25, "0.25 s"),
+        (45, "45 s"),
+        (59.999, "1:00"),
+        (125, "2:05"),
+        (3600, "1:00:00"),
+        (129600, "1d 12:00:00"),
+        (-125, "-2:05"),
+        (math.inf, "inf"),
+    ],
+)
+def test_durations_are_shown_compactly(seconds, text):
+    assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (512, "512 B"), (1023, "1023 B"), (1024, "1 KiB"), (2**42 + 2**41, "6 TiB")]
+)
+def test_sizes_are_shown_in_binary_units(size, text):
+    assert format_bytes(size) == text
+
+
+@given(st.integers(0, 10**9))
+def test_a_shown_duration_reads_back(seconds):
+    assert parse_duration(format_duration(seconds)) == seconds
+
+
+@given(st.text() | st.floats() | st.integers())
+def test_whatever_is_given_parses_or_is_refused(text):
+    for parse in (parse_duration, parse_bytes, parse_frequency, parse_rate):
+        with suppress(UnitError):
+            assert parse(text) >= 0
