@@ -78,8 +78,10 @@ def reject_waiting(core: Core, job: int) -> None:
 
 
 @compiled
-def release_dependents(core: Core, links: Links, job: int) -> None:
+def release_dependents(core: Core, links: Links | None, job: int) -> None:
     """A job is over: those that waited for it alone become eligible, after their think time."""
+    if links is None:
+        return
     clock, chain, still_open = core.clock, links.links, links.open
     now = clock[0]["now"]
     first = chain[job]["first"]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from unspool.engine import bitset
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.state import Array, Core, Place
+from unspool.engine.state import Array, Core, Later, Place
 
 __all__ = [
-    "change_gain", "clear_gain", "give_back_rows", "licences_suffice", "take_picked", "touch",
+    "change_gain", "clear_later", "free_machines", "licences_suffice", "take_picked", "touch",
     "units_that_fit",
 ]  # fmt: skip
 
@@ -21,9 +21,9 @@ _MANY = 1 << 40
 
 
 @inlined
-def units_that_fit(place: Place, machine: int, shape: int, later: bool) -> int:
+def units_that_fit(place: Place, gain: Array, machine: int, shape: int, later: bool) -> int:
     """How many units of a shape fit on what a machine has free, now or later (at most 1 if they must be apart)."""
-    shapes, free, gain, need = place.shapes, place.free, place.gain, place.need
+    shapes, free, need = place.shapes, place.free, place.need
     fit = 0
     if place.allowed[shapes[shape]["partition"], place.machines[machine]["group"]] != 0:
         if shapes[shape]["plain"] != 0:
@@ -42,19 +42,19 @@ def units_that_fit(place: Place, machine: int, shape: int, later: bool) -> int:
 
 
 @compiled
-def licences_suffice(licence: Array, licence_need: Array, shape: int, later: bool) -> bool:
+def licences_suffice(licence: Array, gain: Array, licence_need: Array, shape: int, later: bool) -> bool:
     """Whether the platform has the licences free, now or later, that a job of this shape takes."""
-    for kind in range(licence.shape[1]):
-        room = licence[0, kind] + licence[1, kind] if later else licence[0, kind]
+    for kind in range(len(licence)):
+        room = licence[kind] + gain[kind] if later else licence[kind]
         if licence_need[shape, kind] > room:
             return False
     return True
 
 
 @inlined
-def _change_row(place: Place, first: int, last: int, shape: int, units: int) -> None:
+def _change_row(place: Place, one_core: bool, first: int, last: int, shape: int, units: int) -> None:
     """Give back (units > 0) or take (units < 0) so many units of a shape on each machine from first to last."""
-    if len(place.tally) == 2 and place.shapes[shape]["plain"] != 0:  # machines of one core: the whole row at a stroke
+    if one_core and place.shapes[shape]["plain"] != 0:  # the whole row at a stroke
         for machine in range(first, last + 1):
             place.free[machine, 0] += units
         if units > 0:
@@ -82,19 +82,19 @@ def _change_machine(place: Place, machine: int, shape: int, units: int) -> None:
 
 
 @inlined
-def change_gain(core: Core, place: Place, machine: int, shape: int, units: int) -> None:
+def change_gain(core: Core, place: Place, gain: Array, machine: int, shape: int, units: int) -> None:
     """Add units of a shape to what a machine has free later, and remember that it did."""
     touch(core, place, machine)
     if place.shapes[shape]["plain"] != 0:
-        place.gain[machine, 0] += units * place.shapes[shape]["cores"]
+        gain[machine, 0] += units * place.shapes[shape]["cores"]
     else:
-        for resource in range(place.gain.shape[1]):
-            place.gain[machine, resource] += units * place.need[shape, resource]
+        for resource in range(gain.shape[1]):
+            gain[machine, resource] += units * place.need[shape, resource]
 
 
 @inlined
 def touch(core: Core, place: Place, machine: int) -> None:
-    """Remember a machine as one that is to be cleared by `clear_gain`."""
+    """Remember a machine as one that is to be cleared by `clear_later`."""
     clock, machines = core.clock, place.machines
     if machines[machine]["mark"] == 0:
         machines[machine]["mark"] = 1
@@ -103,20 +103,20 @@ def touch(core: Core, place: Place, machine: int) -> None:
 
 
 @compiled
-def clear_gain(core: Core, place: Place) -> None:
+def clear_later(core: Core, machines: Array, later: Later) -> None:
     """Later is now again: nothing is free on top of what is free."""
-    clock, machines, gain = core.clock, place.machines, place.gain
+    clock, gain = core.clock, later.gain
     for at in range(clock[0]["touched"]):
         machine = machines[at]["touched"]
         machines[machine]["mark"] = 0
         machines[machine]["later"] = 0
         for resource in range(gain.shape[1]):
             gain[machine, resource] = 0.0
-            place.level[machine, resource] = 0.0
+            later.level[machine, resource] = 0.0
     clock[0]["touched"] = 0
-    for kind in range(place.licence.shape[1]):
-        place.licence[1, kind] = 0.0
-        place.licence[2, kind] = 0.0
+    for kind in range(len(later.licence_gain)):
+        later.licence_gain[kind] = 0.0
+        later.licence_level[kind] = 0.0
 
 
 @compiled
@@ -125,27 +125,31 @@ def take_picked(core: Core, place: Place, job: int) -> int:
     clock, rows, picked = core.clock, place.rows, place.picked
     shape = core.jobs[job]["shape"]
     first_row = clock[0]["rows"]
+    one_core = clock[0]["one_core"] != 0
     for at in range(clock[0]["picked"]):
         row = first_row + at
         rows[row]["first"] = picked[at]["first"]
         rows[row]["last"] = picked[at]["last"]
         rows[row]["units"] = picked[at]["units"]
-        _change_row(place, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"]))
+        _change_row(place, one_core, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"]))
     clock[0]["rows"] = first_row + clock[0]["picked"]
     clock[0]["free"] -= core.jobs[job]["size"]
-    for kind in range(place.licence.shape[1]):
-        place.licence[0, kind] -= place.licence_need[shape, kind]
+    for kind in range(len(place.licence)):
+        place.licence[kind] -= place.licence_need[shape, kind]
     return first_row
 
 
 @compiled
-def give_back_rows(core: Core, place: Place, job: int) -> None:
+def free_machines(core: Core, place: Place | None, job: int) -> None:
     """Free the machines and licences that a running job holds."""
+    if place is None:
+        return
     rows = place.rows
+    one_core = core.clock[0]["one_core"] != 0
     shape = core.jobs[job]["shape"]
     attempt = core.fate[job]["attempt"]
     first_row = core.attempts[attempt]["first_row"]
     for row in range(first_row, first_row + core.attempts[attempt]["row_count"]):
-        _change_row(place, int(rows[row]["first"]), int(rows[row]["last"]), shape, int(rows[row]["units"]))
-    for kind in range(place.licence.shape[1]):
-        place.licence[0, kind] += place.licence_need[shape, kind]
+        _change_row(place, one_core, int(rows[row]["first"]), int(rows[row]["last"]), shape, int(rows[row]["units"]))
+    for kind in range(len(place.licence)):
+        place.licence[kind] += place.licence_need[shape, kind]

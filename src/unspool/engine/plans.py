@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.machines import clear_gain, touch
+from unspool.engine.machines import clear_later, touch
 from unspool.engine.queue import next_waiting
 from unspool.engine.running import insert_ending, remove_ending
 from unspool.engine.selection import place_units
-from unspool.engine.state import NEVER, Core, Place, Plan, State
+from unspool.engine.starts import start_by_count, start_on_picked
+from unspool.engine.state import NEVER, Array, Core, Later, Place, Plan
 
-__all__ = ["fits_from", "hold_picked", "let_go", "next_end", "pick_held", "rows_to_plan"]
+__all__ = ["fits_from", "hold_picked", "let_go", "next_end", "room_to_plan", "rows_to_plan", "segments_to_plan", "start_held"]
 
 
 @compiled
-def hold_picked(core: Core, place: Place, plan: Plan, job: int, end: float) -> None:
-    """Keep the picked machines for a waiting job, until the end of its plan."""
+def hold_picked(core: Core, place: Place | None, later: Later | None, plan: Plan, job: int, end: float) -> None:
+    """Keep the picked machines for a waiting job, until the end of its plan (nothing where any cores will do)."""
+    if later is None:
+        return
     clock, rows, picked = core.clock, plan.rows, place.picked
     slot = core.jobs[job]["slot"]
     first = -1
@@ -36,8 +39,10 @@ def hold_picked(core: Core, place: Place, plan: Plan, job: int, end: float) -> N
 
 
 @compiled
-def let_go(core: Core, plan: Plan, job: int) -> None:
+def let_go(core: Core, later: Later | None, plan: Plan, job: int) -> None:
     """Give up the machines that a waiting job's plan holds."""
+    if later is None:
+        return
     clock, rows = core.clock, plan.rows
     row = core.waiting[core.jobs[job]["slot"]]["plan_row"]
     while row >= 0:
@@ -50,7 +55,18 @@ def let_go(core: Core, plan: Plan, job: int) -> None:
 
 
 @compiled
-def pick_held(core: Core, place: Place, plan: Plan, job: int) -> None:
+def start_held(core: Core, place: Place | None, later: Later | None, plan: Plan, job: int) -> None:
+    """Start a waiting job on the machines that its plan holds, or on any where any will do."""
+    if later is None:
+        start_by_count(core, place, job)
+    else:
+        _pick_held(core, place, plan, job)
+        let_go(core, later, plan, job)
+        start_on_picked(core, place, job)
+
+
+@compiled
+def _pick_held(core: Core, place: Place, plan: Plan, job: int) -> None:
     """Copy the machines that a waiting job's plan holds into `picked`."""
     rows, picked = plan.rows, place.picked
     row = core.waiting[core.jobs[job]["slot"]]["plan_row"]
@@ -80,7 +96,15 @@ def next_end(core: Core, plan: Plan, time: float) -> float:
 
 
 @compiled
-def fits_from(core: Core, place: Place, plan: Plan, own: int, job: int, start: float) -> bool:
+def fits_from(core: Core, place: Place | None, later: Later | None, plan: Plan, own: int, job: int, start: float) -> bool:
+    """Whether machines can be picked for a job whose cores in all are free for its estimate from `start` on."""
+    if later is None:
+        return True
+    return _machines_fit_from(core, place, later, plan, own, job, start)
+
+
+@compiled
+def _machines_fit_from(core: Core, place: Place, later: Later, plan: Plan, own: int, job: int, start: float) -> bool:
     """Whether machines can be picked for a job, into `picked`, that stay free for its estimate from `start` on.
 
     `own` is the job whose own plan does not count, or -1. The times at which jobs end and plans begin are merged in
@@ -89,7 +113,7 @@ def fits_from(core: Core, place: Place, plan: Plan, own: int, job: int, start: f
     """
     clock, running, plans, ends = core.clock, core.running, plan.plans, plan.ends
     end = start + core.fate[job]["estimate"]
-    clear_gain(core, place)
+    clear_later(core, place.machines, later)
     run = clock[0]["running"] - 1
     ending = clock[0]["plan_ends"] - 1
     beginning = 0
@@ -101,37 +125,37 @@ def fits_from(core: Core, place: Place, plan: Plan, own: int, job: int, start: f
         takes = plans[beginning]["start"] if beginning < planned else NEVER
         time = min(gives_run, gives_plan, takes)
         if not inside and time > start:
-            _keep_all_levels(core, place)
+            _keep_all_levels(core, place, later)
             inside = True
         if time >= end:
             break
         if gives_run == time:
-            _shift_running(core, place, running[run]["job"])
+            _shift_running(core, place, later, running[run]["job"])
             run -= 1
         elif gives_plan == time:
             if ends[ending]["job"] != own:
-                _shift_plan(core, place, plan, ends[ending]["job"], 1, False)
+                _shift_plan(core, place, later, plan, ends[ending]["job"], 1, False)
             ending -= 1
         else:
             if plans[beginning]["job"] != own:
-                _shift_plan(core, place, plan, plans[beginning]["job"], -1, inside)
+                _shift_plan(core, place, later, plan, plans[beginning]["job"], -1, inside)
             beginning += 1
-    return place_units(core, place, core.jobs[job]["shape"], True)
+    return place_units(core, place, later.gain, later.licence_gain, core.jobs[job]["shape"], True)
 
 
 @inlined
-def _keep_all_levels(core: Core, place: Place) -> None:
+def _keep_all_levels(core: Core, place: Place, later: Later) -> None:
     """The window begins: what is free on top now is the least so far."""
     for at in range(core.clock[0]["touched"]):
         machine = place.machines[at]["touched"]
-        for resource in range(place.gain.shape[1]):
-            place.gain[machine, resource] = place.level[machine, resource]
-    for kind in range(place.licence.shape[1]):
-        place.licence[1, kind] = place.licence[2, kind]
+        for resource in range(later.gain.shape[1]):
+            later.gain[machine, resource] = later.level[machine, resource]
+    for kind in range(len(place.licence)):
+        later.licence_gain[kind] = later.licence_level[kind]
 
 
 @inlined
-def _shift_running(core: Core, place: Place, job: int) -> None:
+def _shift_running(core: Core, place: Place, later: Later, job: int) -> None:
     """From here on a running job has given back what it holds."""
     rows = place.rows
     shape = core.jobs[job]["shape"]
@@ -140,16 +164,16 @@ def _shift_running(core: Core, place: Place, job: int) -> None:
     for row in range(first_row, first_row + core.attempts[attempt]["row_count"]):
         for machine in range(int(rows[row]["first"]), int(rows[row]["last"]) + 1):
             touch(core, place, machine)
-            for resource in range(place.level.shape[1]):
-                place.level[machine, resource] += int(rows[row]["units"]) * place.need[shape, resource]
-    for kind in range(place.licence.shape[1]):
-        place.licence[2, kind] += place.licence_need[shape, kind]
+            for resource in range(later.level.shape[1]):
+                later.level[machine, resource] += int(rows[row]["units"]) * place.need[shape, resource]
+    for kind in range(len(place.licence)):
+        later.licence_level[kind] += place.licence_need[shape, kind]
 
 
 @compiled
-def _shift_plan(core: Core, place: Place, plan: Plan, job: int, sign: int, keep: bool) -> None:
+def _shift_plan(core: Core, place: Place, later: Later, plan: Plan, job: int, sign: int, keep: bool) -> None:
     """From here on a plan holds its machines (-1) or has given them back (+1); keep the least where asked to."""
-    rows, level, gain = plan.rows, place.level, place.gain
+    rows, level, gain = plan.rows, later.level, later.gain
     shape = core.jobs[job]["shape"]
     row = core.waiting[core.jobs[job]["slot"]]["plan_row"]
     while row >= 0:
@@ -161,20 +185,43 @@ def _shift_plan(core: Core, place: Place, plan: Plan, job: int, sign: int, keep:
                 if keep and level[machine, resource] < gain[machine, resource]:
                     gain[machine, resource] = level[machine, resource]
         row = rows[row]["next"]
-    for kind in range(place.licence.shape[1]):
-        place.licence[2, kind] += sign * place.licence_need[shape, kind]
-        if keep and place.licence[2, kind] < place.licence[1, kind]:
-            place.licence[1, kind] = place.licence[2, kind]
+    for kind in range(len(place.licence)):
+        later.licence_level[kind] += sign * place.licence_need[shape, kind]
+        if keep and later.licence_level[kind] < later.licence_gain[kind]:
+            later.licence_gain[kind] = later.licence_level[kind]
 
 
 @compiled
-def rows_to_plan(state: State) -> int:
+def rows_to_plan(core: Core, place: Place | None) -> int:
     """Rows that the plans of all waiting jobs can need at the most."""
-    core = state.core
-    machines = len(state.place.machines)
+    if place is None:
+        return 0
+    machines = len(place.machines)
     rows = machines
     slot = next_waiting(core, 0) if core.clock[0]["queued"] > 0 else -1
     while slot >= 0:
-        rows += min(state.place.shapes[core.jobs[core.waiting[slot]["job"]]["shape"]]["units"], machines)
+        rows += min(place.shapes[core.jobs[core.waiting[slot]["job"]]["shape"]]["units"], machines)
         slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
     return rows
+
+
+@compiled
+def segments_to_plan(clock: Array) -> int:
+    """Segments that the profile can need at the most before the next round.
+
+    A job has two ends in it, old ones are dropped when they are half of it, and every running job may end.
+    """
+    return 6 * (clock[0]["running"] + clock[0]["queued"]) + 16
+
+
+@compiled
+def room_to_plan(core: Core, place: Place | None, later: Later | None, plan: Plan | None) -> bool:
+    """Whether the arrays of conservative backfilling hold what one round can add at the most."""
+    if plan is None:
+        return True
+    queued = core.clock[0]["queued"]
+    if segments_to_plan(core.clock) > len(plan.segments) or queued > len(plan.plans):
+        return False
+    if later is None:
+        return True
+    return bool(queued <= len(plan.ends) and rows_to_plan(core, place) <= len(plan.rows))

@@ -176,8 +176,10 @@ def note_freed(core: Core, plan: Plan, start: float, end: float) -> None:
 
 
 @compiled
-def give_back_time(core: Core, plan: Plan, job: int) -> None:
+def give_back_time(core: Core, plan: Plan | None, job: int) -> None:
     """A running job ends now: what it was expected to hold until later is free."""
+    if plan is None or core.clock[0]["planning"] == 0:
+        return
     now = core.clock[0]["now"]
     end = core.fate[job]["planned_end"]
     if now < end:

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from unspool.engine.bitset import WORD, lowest
 from unspool.engine.compiled import compiled
-from unspool.engine.state import NEVER, QUEUED, Core
+from unspool.engine.state import NEVER, QUEUED, Array, Core
 
-__all__ = ["dequeue", "enqueue", "first_waiting", "next_fitting", "next_waiting"]
+__all__ = ["dequeue", "enqueue", "first_waiting", "list_fresh", "list_waiting", "next_fitting", "next_waiting"]
 
 _SHIFT = 5
 _MASK = WORD - 1
 _FULL = 0xFFFFFFFF
 _HUGE = 1 << 62
+# What stands for the planned end of a waiting job that has no plan.
+_NEW, _SEEN = 0.0, -1.0
 
 
 @compiled
@@ -29,7 +31,7 @@ def enqueue(core: Core, job: int) -> None:
     size = jobs[job]["size"]
     estimate = core.fate[job]["estimate"]
     core.fate[job]["state"] = QUEUED
-    core.fate[job]["planned_end"] = 0.0
+    core.fate[job]["planned_end"] = _NEW
     waiting[slot]["estimate"] = estimate
     waiting[slot]["size"] = size
     waiting[slot]["job"] = job
@@ -182,3 +184,39 @@ def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) ->
 def next_waiting(core: Core, slot: int) -> int:
     """The next slot in use, from `slot` on, or -1."""
     return next_fitting(core, slot, _HUGE, _HUGE, NEVER)
+
+
+@compiled
+def list_waiting(core: Core, slot: int, jobs: Array) -> int:
+    """Write waiting jobs, from a slot on, into `jobs` until it is full; returns how many there were."""
+    count = 0
+    while count < len(jobs) and slot < len(core.waiting):
+        slot = next_waiting(core, slot)
+        if slot < 0:
+            break
+        jobs[count] = core.waiting[slot]["job"]
+        count += 1
+        slot += 1
+    return count
+
+
+@compiled
+def list_fresh(core: Core, jobs: Array, forget: bool) -> int:
+    """Write the jobs that joined the queue since they were last forgotten into `jobs`; returns how many there were."""
+    count = 0
+    slot = core.clock[0]["fresh"]
+    while slot < len(core.waiting):
+        slot = next_waiting(core, slot)
+        if slot < 0:
+            break
+        job = core.waiting[slot]["job"]
+        if core.fate[job]["planned_end"] == _NEW:
+            if count < len(jobs):
+                jobs[count] = job
+            count += 1
+            if forget:
+                core.fate[job]["planned_end"] = _SEEN
+        slot += 1
+    if forget:
+        core.clock[0]["fresh"] = len(core.waiting)
+    return count

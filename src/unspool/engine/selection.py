@@ -17,7 +17,7 @@ from __future__ import annotations
 from unspool.engine import bitset
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.machines import licences_suffice, units_that_fit
-from unspool.engine.state import Core, Place
+from unspool.engine.state import Array, Core, Place
 
 __all__ = ["CONTIGUOUS", "fits_in_a_row", "pick", "place_units"]
 
@@ -34,27 +34,27 @@ def pick(core: Core, place: Place, job: int) -> bool:
     shape = core.jobs[job]["shape"]
     if shapes[shape]["failed"] == clock[0]["releases"] or core.jobs[job]["size"] > clock[0]["free"]:
         return False
-    if place_units(core, place, shape, False):
+    if place_units(core, place, place.free, place.licence, shape, False):
         return True
     shapes[shape]["failed"] = clock[0]["releases"]
     return False
 
 
 @compiled
-def place_units(core: Core, place: Place, shape: int, later: bool) -> bool:
+def place_units(core: Core, place: Place, gain: Array, licence_gain: Array, shape: int, later: bool) -> bool:
     """Choose machines for a shape, now or later, by the platform's selection."""
     clock = core.clock
     clock[0]["picked"] = 0
-    if not licences_suffice(place.licence, place.licence_need, shape, later):
+    if not licences_suffice(place.licence, licence_gain, place.licence_need, shape, later):
         return False
     selection = clock[0]["selection"]
     if selection == FIRST:
-        if len(place.tally) == 2 and clock[0]["countable"] != 0 and not later:
+        if clock[0]["one_core"] != 0 and place.shapes[shape]["plain"] != 0 and not later:
             return _place_on_runs(core, place, shape)
-        return _place_first(core, place, shape, later)
+        return _place_first(core, place, gain, shape, later)
     if selection == CONTIGUOUS:
-        return _place_in_a_row(core, place, shape, later)
-    return _place_weighed(core, place, shape, selection, later)
+        return _place_in_a_row(core, place, gain, shape, later)
+    return _place_weighed(core, place, gain, place.tally, shape, selection, later)
 
 
 @inlined
@@ -84,11 +84,11 @@ def _next_candidate(place: Place, machine: int, later: bool) -> int:
 
 
 @compiled
-def _place_first(core: Core, place: Place, shape: int, later: bool) -> bool:
+def _place_first(core: Core, place: Place, gain: Array, shape: int, later: bool) -> bool:
     wanted = place.shapes[shape]["units"]
     machine = _next_candidate(place, 0, later)
     while machine >= 0:
-        units = min(units_that_fit(place, machine, shape, later), wanted)
+        units = min(units_that_fit(place, gain, machine, shape, later), wanted)
         if units > 0:
             _append(core, place, machine, units)
             wanted -= units
@@ -120,13 +120,13 @@ def _place_on_runs(core: Core, place: Place, shape: int) -> bool:
 
 
 @compiled
-def _place_in_a_row(core: Core, place: Place, shape: int, later: bool) -> bool:
+def _place_in_a_row(core: Core, place: Place, gain: Array, shape: int, later: bool) -> bool:
     clock = core.clock
     wanted = place.shapes[shape]["units"]
     last = -2
     machine = _next_candidate(place, 0, later)
     while machine >= 0:
-        units = units_that_fit(place, machine, shape, later)
+        units = units_that_fit(place, gain, machine, shape, later)
         if units == 0 or last != machine - 1:
             clock[0]["picked"] = 0
             wanted = place.shapes[shape]["units"]
@@ -141,12 +141,12 @@ def _place_in_a_row(core: Core, place: Place, shape: int, later: bool) -> bool:
 
 
 @compiled
-def fits_in_a_row(core: Core, place: Place, shape: int) -> bool:
+def fits_in_a_row(place: Place, gain: Array, shape: int) -> bool:
     """Whether a row of neighbours has room for a shape later; leaves `picked` as it was."""
     machines = len(place.machines)
     wanted = place.shapes[shape]["units"]
     for machine in range(machines):
-        units = units_that_fit(place, machine, shape, True)
+        units = units_that_fit(place, gain, machine, shape, True)
         if units == 0:
             wanted = place.shapes[shape]["units"]
         else:
@@ -157,21 +157,25 @@ def fits_in_a_row(core: Core, place: Place, shape: int) -> bool:
 
 
 @compiled
-def _place_weighed(core: Core, place: Place, shape: int, selection: int, later: bool) -> bool:
+def _place_weighed(
+    core: Core, place: Place, gain: Array, tally: Array | None, shape: int, selection: int, later: bool
+) -> bool:
     """Counting sort of the candidates by weight, then units are given in that order, then rows are made by id."""
-    machines, tally = place.machines, place.tally
+    if tally is None:
+        return False
+    machines = place.machines
     highest = len(tally) - 1
     for weight in range(highest + 1):
         tally[weight] = 0
     candidates = 0
     machine = _next_candidate(place, 0, later)
     while machine >= 0:
-        units = units_that_fit(place, machine, shape, later)
+        units = units_that_fit(place, gain, machine, shape, later)
         machines[machine]["given"] = 0
         machines[machine]["fit"] = units
         if units > 0:
             candidates += 1
-            tally[_weight(place, machine, selection, later)] += 1
+            tally[_weight(place, gain, highest, machine, selection, later)] += 1
         machine = _next_candidate(place, machine + 1, later)
     total = 0
     for weight in range(highest + 1):
@@ -180,7 +184,7 @@ def _place_weighed(core: Core, place: Place, shape: int, selection: int, later: 
     machine = _next_candidate(place, 0, later)
     while machine >= 0:
         if machines[machine]["fit"] > 0:
-            weight = _weight(place, machine, selection, later)
+            weight = _weight(place, gain, highest, machine, selection, later)
             machines[tally[weight]]["order"] = machine
             tally[weight] += 1
         machine = _next_candidate(place, machine + 1, later)
@@ -196,14 +200,14 @@ def _place_weighed(core: Core, place: Place, shape: int, selection: int, later: 
 
 
 @inlined
-def _weight(place: Place, machine: int, selection: int, later: bool) -> int:
+def _weight(place: Place, gain: Array, highest: int, machine: int, selection: int, later: bool) -> int:
     """The lower, the sooner tried. Within the bounds of `tally`."""
-    cores = int(place.free[machine, 0] + place.gain[machine, 0] if later else place.free[machine, 0])
+    cores = int(place.free[machine, 0] + gain[machine, 0] if later else place.free[machine, 0])
     weight = cores
     if selection == WORST or selection == SPREAD:
-        weight = len(place.tally) - 1 - cores
+        weight = highest - cores
     elif selection == PACK:
-        weight = len(place.tally) - 1 - min(place.machines[machine]["fit"], len(place.tally) - 1)
+        weight = highest - min(place.machines[machine]["fit"], highest)
     return weight
 
 

@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.bitset import add, empty_bitset, word_count
-from unspool.engine.plans import rows_to_plan
+from unspool.engine.plans import rows_to_plan, segments_to_plan
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
 from unspool.engine.state import (
-    ATTEMPT, CLOCK, ENDING, EVENT, FATE, FREED, JOB, LINK, MACHINE, PLAN, PLAN_ROW, ROW, SEGMENT, SHAPE, WAITING, WORD,
-    Array, Core, Links, Place, Plan, State,
+    ATTEMPT, CLOCK, ENDING, EVENT, FATE, FREED, JOB, LINK, MACHINE, PLAN, PLAN_ROW, ROW, SEGMENT, SHADOW, SHAPE, WAITING, WORD,
+    Array, Core, Later, Links, Place, Plan, State,
 )  # fmt: skip
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.model.workload import Workload, rejected_table
 
-__all__ = ["Problem", "estimates_of", "grow", "pose"]
+__all__ = ["Problem", "estimates_of", "grow", "no_plan", "no_shadow", "pose"]
 
 _HOUR_S = 3600.0
 _SPARE = 64
@@ -29,7 +29,6 @@ class Problem:
     """What is to be simulated: the state at the beginning, and what of the workload takes part."""
 
     state: State
-    family: str
     used: Array  # position in the workload of each job of the state
     rejected: pl.DataFrame
     without_estimate: int
@@ -59,15 +58,16 @@ def pose(workload: Workload, platform: Platform, *, kill_at_walltime: bool = Fal
     estimate, without_estimate = estimates_of(workload)
     jobs = _jobs(workload, asked, used, estimate, kill_at_walltime)
     links, linked, notes = _links(workload, used)
-    state = State(_core(jobs, estimate[used], platform, linked), _place(asked, platform), _plan(), links)
-    family = "count" if platform.is_pool and not platform.licences else "machines"
-    state.core.clock["pool"] = family == "count"
-    state.core.clock["countable"] = family == "count" or _is_countable(asked, platform)
+    place = None if platform.is_pool and not platform.licences else _place(asked, platform)
+    state = State(_core(jobs, estimate[used], platform, linked), place, links=links)
+    if place is not None and not _is_countable(asked, platform):
+        state = state._replace(later=_later(place))
+    state.core.clock["one_core"] = all(group.machine.cores == 1 for group in platform.groups)
     rejected = [
         (workload.table["line"][int(at)], workload.table["job_id"][int(at)], asked.unusable[asked.shape_of_job[at]] or "")
         for at in np.flatnonzero(reasons)
     ]
-    return Problem(state, family, used, rejected_table(rejected), without_estimate, (*asked.notes, *notes))
+    return Problem(state, used, rejected_table(rejected), without_estimate, (*asked.notes, *notes))
 
 
 def _is_countable(asked: Asked, platform: Platform) -> bool:
@@ -100,11 +100,9 @@ def _core(jobs: Array, estimate: Array, platform: Platform, linked: int) -> Core
     clock["now"] = -math.inf
     clock["free"] = platform.cores
     clock["first"] = clock["fresh"] = count
-    clock["head"] = -1
-    clock["shadow"] = -1.0
-    clock["linked"] = linked > 0
     clock["selection"] = SELECTIONS.index(platform.selection)
     clock["spare_plan_row"] = -1
+    clock["pause_at"] = 1 << 62
     fate = np.zeros(count, FATE)
     fate["estimate"] = estimate
     fate["attempt"] = -1
@@ -130,27 +128,41 @@ def _place(asked: Asked, platform: Platform) -> Place:
     shapes["partition"] = asked.partition
     shapes["plain"] = (asked.need[:, 1:] == 0.0).all(axis=1)
     shapes["failed"] = -1
-    licence = np.zeros((3, len(platform.licences)))
-    licence[0] = list(platform.licences.values())
-    most_cores = max(group.machine.cores for group in platform.groups)
+    licence = np.array([float(count) for count in platform.licences.values()])
+    tally = None
+    if platform.selection not in ("first", "contiguous"):
+        tally = np.zeros(max(group.machine.cores for group in platform.groups) + 1, np.int64)
     return Place(
-        machines, bits, free, np.zeros_like(free), np.zeros_like(free), shapes, asked.need, asked.allowed, licence, asked.licence_need,
-        np.zeros(platform.cores, ROW), np.zeros(len(machines), ROW), np.zeros(most_cores + 1, np.int64),
+        machines, bits, free, shapes, asked.need, asked.allowed, licence, asked.licence_need,
+        np.zeros(platform.cores, ROW), np.zeros(len(machines), ROW), tally,
     )  # fmt: skip
 
 
-def _plan() -> Plan:
+def _later(place: Place) -> Later:
+    return Later(
+        np.zeros_like(place.free), np.zeros_like(place.free), np.zeros_like(place.licence), np.zeros_like(place.licence)
+    )
+
+
+def no_shadow() -> Array:
+    """What EASY remembers, with nothing found yet."""
+    shadow = np.zeros(1, SHADOW)
+    shadow["head"] = shadow["releases"] = shadow["time"] = -1
+    return shadow
+
+
+def no_plan() -> Plan:
+    """What conservative backfilling needs, with nothing planned yet."""
     return Plan(
         np.zeros(_SPARE, SEGMENT), np.zeros(_SPARE, PLAN), np.zeros(_SPARE, ENDING), np.zeros(_SPARE, FREED),
         np.zeros(_SPARE, PLAN_ROW),
     )  # fmt: skip
 
 
-def _links(workload: Workload, used: Array) -> tuple[Links, int, tuple[str, ...]]:
+def _links(workload: Workload, used: Array) -> tuple[Links | None, int, tuple[str, ...]]:
     """Who waits for whom; ids that are not in the run count as ended, and are counted."""
-    nothing = Links(np.zeros(0, LINK), np.zeros(0, np.int64), np.zeros(0, np.int64))
     if "depends_on" not in workload.table.columns:
-        return nothing, 0, ()
+        return None, 0, ()
     ids = workload.table["job_id"].gather(pl.Series(used))
     wanted = pl.DataFrame(
         {"dependent": np.arange(len(used)), "on": workload.table["depends_on"].gather(pl.Series(used))}
@@ -162,7 +174,7 @@ def _links(workload: Workload, used: Array) -> tuple[Links, int, tuple[str, ...]
     missing = len(wanted) - len(found)
     notes = (f"{missing} dependencies name jobs that do not take part: taken as ended",) if missing else ()
     if not len(found):
-        return nothing, 0, notes
+        return None, 0, notes
     links = np.zeros(len(used), LINK)
     think = workload.column("think_time").fill_null(0.0).to_numpy()[used]
     links["think_time"] = think
@@ -178,20 +190,22 @@ def grow(state: State) -> State:
     core, place, plan = state.core, state.place, state.plan
     clock = core.clock[0]
     starts = int(min(clock["queued"], clock["free"]))
-    return state._replace(
-        core=core._replace(
-            attempts=_longer(core.attempts, int(clock["attempts"]) + starts),
-            events=_longer(core.events, int(clock["events"]) + starts),
-            running=_longer(core.running, int(clock["running"]) + starts),
-        ),
-        place=place._replace(rows=_longer(place.rows, int(clock["rows"] + clock["free"]))),
-        plan=plan._replace(
-            segments=_longer(plan.segments, 6 * int(clock["running"] + clock["queued"]) + 16),
-            plans=_longer(plan.plans, int(clock["queued"])),
-            ends=_longer(plan.ends, int(clock["queued"])),
-            rows=_longer(plan.rows, rows_to_plan(state)),
-        ),
+    core = core._replace(
+        attempts=_longer(core.attempts, int(clock["attempts"]) + starts),
+        events=_longer(core.events, int(clock["events"]) + starts),
+        running=_longer(core.running, int(clock["running"]) + starts),
     )
+    if plan is not None:
+        queued = int(clock["queued"])
+        plan = plan._replace(
+            segments=_longer(plan.segments, segments_to_plan(core.clock)),
+            plans=_longer(plan.plans, queued),
+            ends=_longer(plan.ends, queued),
+            rows=_longer(plan.rows, rows_to_plan(core, place)),
+        )
+    if place is not None:
+        place = place._replace(rows=_longer(place.rows, int(clock["rows"] + clock["free"])))
+    return state._replace(core=core, place=place, plan=plan)
 
 
 def _longer(array: Array, least: int) -> Array:

@@ -12,13 +12,13 @@ __all__ = ["start_by_count", "start_on_picked"]
 
 
 @compiled
-def start_by_count(core: Core, place: Place, job: int) -> None:
+def start_by_count(core: Core, place: Place | None, job: int) -> None:
     """Start a job that fits by its number of cores: on a pool, or on machines of which any will do."""
-    if core.clock[0]["pool"] != 0:
+    if place is None:
         core.clock[0]["free"] -= core.jobs[job]["size"]
         begin_attempt(core, job, 0, 0)
     else:
-        place_units(core, place, core.jobs[job]["shape"], False)
+        place_units(core, place, place.free, place.licence, core.jobs[job]["shape"], False)
         start_on_picked(core, place, job)
 
 

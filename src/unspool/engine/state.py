@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ATTEMPT", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "EVENT", "FATE", "JOB", "KILLED", "NEVER", "PLAN",
-    "QUEUED", "REJECTED", "ROOM", "ROW", "RUNNING", "SEGMENT", "SHAPE", "TIMED_OUT", "UNSEEN", "Array", "Core", "Links", "Place", "Plan", "State",
+    "ATTEMPT", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "EVENT", "FATE", "JOB", "KILLED", "NEVER", "PAUSE", "PLAN",
+    "QUEUED", "REJECTED", "ROOM", "ROW", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "Array", "Core", "Later", "Links", "Place", "Plan", "State",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 
 # Why a compiled loop returned.
-DONE, DECIDE, DEFER, ROOM = 0, 1, 2, 3
+DONE, DECIDE, DEFER, ROOM, PAUSE = 0, 1, 2, 3, 4
 
 # States of a job. An attempt ends in one of the last three.
 UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED = 0, 1, 2, 3, 4, 5, 6
@@ -31,10 +31,11 @@ CLOCK = np.dtype(
         ("now", "f8"),
         ("free", "i8"),  # cores, over all machines
         ("next_arrival", "i8"),  # position in `jobs` of the next job to arrive
-        ("linked", "i8"),  # 1: some jobs depend on others
         ("dirty", "i8"),  # 1: something happened at this instant that a scheduler has not seen
         ("releases", "i8"),  # counts everything that can make room: ends, kills
         ("sequence", "i8"),
+        ("deferred", "i8"),  # which deferred decisions are due
+        ("pause_at", "i8"),  # number of attempts at which a compiled run comes up for air
         ("queued", "i8"),
         ("first", "i8"),  # slot of the head of the queue; past the last slot where nobody waits
         ("fresh", "i8"),  # least queue slot that was filled since the scheduler last looked
@@ -44,17 +45,8 @@ CLOCK = np.dtype(
         ("rows", "i8"),
         ("picked", "i8"),
         ("selection", "i8"),
-        ("pool", "i8"),  # 1: machines have no identity
-        ("countable", "i8"),  # 1: a job fits wherever enough cores are free in all
-        # EASY: what was found at the last full look, still true while the head and `releases` are the same.
-        ("head", "i8"),
-        ("head_releases", "i8"),
-        ("head_attempts", "i8"),
-        ("shadow", "f8"),
-        ("extra", "i8"),
-        # EASY on machines: units of the head that fit at the shadow time, and the machines released until then.
-        ("head_units", "i8"),
-        ("touched", "i8"),
+        ("one_core", "i8"),  # 1: every machine has one core
+        ("touched", "i8"),  # machines in the list of those that differ later
         # Conservative.
         ("planning", "i8"),  # 1: profile and plans are kept
         ("segments", "i8"),
@@ -65,6 +57,19 @@ CLOCK = np.dtype(
         ("plan_ends", "i8"),
         ("plan_rows", "i8"),  # used so far
         ("spare_plan_row", "i8"),  # the first of those given back, -1 for none
+    ],
+    align=True,
+)
+
+SHADOW = np.dtype(
+    [
+        # Found at the last full look; true while the head and `releases` are the same.
+        ("head", "i8"),
+        ("releases", "i8"),
+        ("attempts", "i8"),
+        ("time", "f8"),  # -1: not computed
+        ("extra", "i8"),
+        ("units", "i8"),  # of the head that fit on machines at that time
     ],
     align=True,
 )
@@ -150,16 +155,24 @@ class Place(NamedTuple):
     machines: Array
     bits: Array  # bitset of the machines with a free core
     free: Array
-    gain: Array  # what is free later on top of that: at the shadow time, or all through a window of time
-    level: Array  # scratch of such a window: what is free on top at the time that is looked at
     shapes: Array
     need: Array
     allowed: Array  # [partition, group of machines]
-    licence: Array  # [0: free, 1: gain, 2: level; licence]
+    licence: Array
     licence_need: Array
     rows: Array
     picked: Array
-    tally: Array  # scratch of the counting sort in machine selection, one more than the most cores of a machine
+    tally: Array | None  # scratch of the counting sort in machine selection, one more than the most cores of a
+    # machine; None where first fit or a row of neighbours is chosen
+
+
+class Later(NamedTuple):
+    """What machines have free at a later time, on top of what they have now; only where their number does not decide."""
+
+    gain: Array  # [machine, resource] at the shadow time, or all through a window of time
+    level: Array  # the same at one time inside that window
+    licence_gain: Array
+    licence_level: Array
 
 
 class Plan(NamedTuple):
@@ -181,9 +194,16 @@ class Links(NamedTuple):
 
 
 class State(NamedTuple):
-    """All of one run. Functions take the part that they use: a call copies what it passes."""
+    """All of one run. Functions take the part that they use: a call copies what it passes.
+
+    A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
+    shadow, plan and links only serve EASY, conservative backfilling and dependencies. Numba compiles each function for the types it is given and leaves out the branch of
+    `if place is None` that cannot be taken, so that a run compiles no more than it needs.
+    """
 
     core: Core
-    place: Place
-    plan: Plan
-    links: Links
+    place: Place | None = None
+    later: Later | None = None
+    shadow: Array | None = None  # what EASY remembers (`SHADOW`)
+    plan: Plan | None = None
+    links: Links | None = None

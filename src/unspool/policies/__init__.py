@@ -1,0 +1,1 @@
+"""Schedulers, and later dispatchers, provisioners and predictors: each one file."""

@@ -1,1 +1,84 @@
+"""What a policy is: the decisions it can make, the methods it must have, and the codes of the compiled ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from unspool.policies.view import Job, View
+
+__all__ = [
+    "CONSERVATIVE", "EASY", "FCFS", "OUTSIDE", "Annotate", "CompiledScheduler", "Decision", "Kill", "Reject",
+    "Scheduler", "Start", "WakeAt",
+]  # fmt: skip
+
+# Who decides in a compiled loop. Inside a family policies are integers: function objects would defeat Numba's cache.
 OUTSIDE, FCFS, EASY, CONSERVATIVE = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Something that a policy wants done at a time (default: now)."""
+
+    at: float | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Start(Decision):
+    """Start a waiting job, on these machines (ids, or id: units), or where the platform's own selection puts it."""
+
+    job: Job | str
+    machines: Mapping[int, int] | Iterable[int] | None = None
+
+
+@dataclass(frozen=True)
+class Reject(Decision):
+    """Turn a waiting job away for good, with the reason that the result lists."""
+
+    job: Job | str
+    reason: str = "rejected by the policy"
+
+
+@dataclass(frozen=True)
+class Kill(Decision):
+    """End a running job."""
+
+    job: Job | str
+
+
+@dataclass(frozen=True)
+class WakeAt(Decision):
+    """Ask to be called at a time, whether or not anything happens then."""
+
+    time: float
+
+
+@dataclass(frozen=True)
+class Annotate(Decision):
+    """Write a note beside a job; the result keeps it."""
+
+    job: Job | str
+    text: str
+
+
+@runtime_checkable
+class Scheduler(Protocol):
+    """Orders and starts jobs. A plain function `view -> decisions` will do as well."""
+
+    def decide(self, view: View) -> Iterable[Decision]:
+        """What to do now; called once at each instant at which something happened."""
+
+
+@dataclass(frozen=True)
+class CompiledScheduler:
+    """A scheduler that decides inside the compiled loop; its version rises when its results change."""
+
+    code: ClassVar[int]
+    version: ClassVar[int] = 1
+
+    def decide(self, view: View) -> Iterable[Decision]:
+        """Carry out one round at once, so that a policy of your own can leave an instant to this one."""
+        view.let_decide(self)
+        return ()

@@ -1,20 +1,20 @@
-"""From one instant to the next: what every family's loop does between two decisions."""
+"""From one instant to the next: what every run does between two decisions."""
 
 from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, WAKE, pop_event
 from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
-from unspool.engine.machines import give_back_rows
-from unspool.engine.plans import rows_to_plan
+from unspool.engine.machines import free_machines
+from unspool.engine.plans import room_to_plan
 from unspool.engine.profile import give_back_time
-from unspool.engine.state import DECIDE, DEFER, DONE, NEVER, ROOM, State
+from unspool.engine.state import DECIDE, DEFER, DONE, NEVER, ROOM, Core, Links, Place, Plan, State
 
 __all__ = ["to_next_decision"]
 
 
 @inlined
-def to_next_decision(state: State, plans_ahead: bool) -> int:
+def to_next_decision(state: State) -> int:
     """Let time pass until schedulers must decide (`DECIDE`), nothing is left (`DONE`), or Python is needed."""
     core = state.core
     clock, events, jobs = core.clock, core.events, core.jobs
@@ -27,14 +27,19 @@ def to_next_decision(state: State, plans_ahead: bool) -> int:
             instant = events[0]["time"]
         if instant > clock[0]["now"]:
             if clock[0]["dirty"] != 0:
-                if _has_room(state) and (not plans_ahead or _has_room_to_plan(state)):
+                if (
+                    _has_room(core)
+                    and _room_for_rows(core, state.place)
+                    and room_to_plan(core, state.place, state.later, state.plan)
+                ):
                     clock[0]["dirty"] = 0
                     status = DECIDE
                 else:
                     status = ROOM
                 break
-            if clock[0]["plans"] > 0 and state.plan.plans[0]["start"] <= instant:
-                instant = state.plan.plans[0]["start"]  # a start that was promised is due
+            due = _next_plan(core, state.plan)
+            if due <= instant and due < NEVER:
+                instant = due  # a start that was promised
                 clock[0]["dirty"] = 1
             if instant == NEVER:
                 status = DONE
@@ -45,53 +50,58 @@ def to_next_decision(state: State, plans_ahead: bool) -> int:
             subject = events[0]["subject"]
             pop_event(clock, events)
             if kind == END:
-                if core.attempts[core.fate[subject]["attempt"]]["row_count"] > 0:
-                    give_back_rows(core, state.place, subject)
-                if clock[0]["planning"] != 0:
-                    give_back_time(core, state.plan, subject)
+                free_machines(core, state.place, subject)
+                give_back_time(core, state.plan, subject)
                 end_attempt(core, subject, how_it_ends(core, subject))
-                if clock[0]["linked"] != 0:
-                    release_dependents(core, state.links, subject)
+                release_dependents(core, state.links, subject)
             elif kind == ARRIVAL:
                 arrive(core, subject)
             elif kind == WAKE:
                 clock[0]["dirty"] = 1
             elif kind == DEFERRED:
+                clock[0]["deferred"] = subject
                 status = DEFER
                 break
         if status < 0:
             while clock[0]["next_arrival"] < len(jobs) and jobs[clock[0]["next_arrival"]]["submit"] <= instant:
                 job = clock[0]["next_arrival"]
                 clock[0]["next_arrival"] = job + 1
-                if clock[0]["linked"] == 0 or state.links.open[job] == 0:
+                if _may_queue(state.links, job):
                     arrive(core, job)
     return status
 
 
+@compiled
+def _may_queue(links: Links | None, job: int) -> bool:
+    """Whether a job that is submitted waits for no other job."""
+    if links is None:
+        return True
+    return bool(links.open[job] == 0)
+
+
+@compiled
+def _next_plan(core: Core, plan: Plan | None) -> float:
+    """When the next promised start is due."""
+    if plan is None or core.clock[0]["plans"] == 0:
+        return NEVER
+    return plan.plans[0]["start"]  # type: ignore[no-any-return]
+
+
 @inlined
-def _has_room(state: State) -> bool:
+def _has_room(core: Core) -> bool:
     """Whether every array holds what one round of decisions can add at the most."""
-    core = state.core
     clock = core.clock
     starts = min(clock[0]["queued"], clock[0]["free"])
     return bool(
         clock[0]["attempts"] + starts <= len(core.attempts)
         and clock[0]["events"] + starts <= len(core.events)
         and clock[0]["running"] + starts <= len(core.running)
-        and clock[0]["rows"] + clock[0]["free"] <= len(state.place.rows)
     )
 
 
-@inlined
-def _has_room_to_plan(state: State) -> bool:
-    """The same for the arrays of conservative backfilling; a job has two ends in the profile, old ones
-    are dropped when they are half of it, and every job that runs may end before the next round."""
-    clock = state.core.clock
-    return bool(
-        6 * (clock[0]["running"] + clock[0]["queued"]) + 16 <= len(state.plan.segments)
-        and clock[0]["queued"] <= len(state.plan.plans)
-        and (
-            clock[0]["countable"] != 0
-            or (clock[0]["queued"] <= len(state.plan.ends) and rows_to_plan(state) <= len(state.plan.rows))
-        )
-    )
+@compiled
+def _room_for_rows(core: Core, place: Place | None) -> bool:
+    """The same for rows of machines: each holds at least one core that is free now."""
+    if place is None:
+        return True
+    return bool(core.clock[0]["rows"] + core.clock[0]["free"] <= len(place.rows))

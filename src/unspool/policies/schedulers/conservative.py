@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from unspool.engine.compiled import compiled
-from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, pick_held
+from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, start_held
 from unspool.engine.profile import (
     add_span,
     begin_profile,
@@ -14,30 +17,39 @@ from unspool.engine.profile import (
 )
 from unspool.engine.queue import next_waiting
 from unspool.engine.running import renew_overdue
-from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import NEVER, Core, Place, Plan
+from unspool.engine.state import NEVER, Core, Later, Place, Plan
+from unspool.policies.base import CONSERVATIVE, CompiledScheduler
 
-__all__ = ["conservative"]
+__all__ = ["Conservative", "conservative"]
+
+
+@dataclass(frozen=True)
+class Conservative(CompiledScheduler):
+    """Conservative backfilling: a job may overtake if no job before it starts later for it."""
+
+    code: ClassVar[int] = CONSERVATIVE
 
 
 @compiled
-def conservative(core: Core, place: Place, plan: Plan) -> None:
+def conservative(core: Core, place: Place | None, later: Later | None, plan: Plan | None) -> None:
     """One round of conservative backfilling."""
+    if plan is None:
+        return
     clock = core.clock
     if renew_overdue(core) or clock[0]["planning"] == 0:
-        _plan_all_again(core, place, plan)
+        _plan_all_again(core, place, later, plan)
     else:
         drop_the_past(clock, plan.segments)
         if clock[0]["ended_early"] != 0:
-            _move_forward(core, place, plan)
+            _move_forward(core, place, later, plan)
     clock[0]["planning"] = 1
     clock[0]["ended_early"] = 0
-    _plan_arrivals(core, place, plan)
-    _start_due(core, place, plan)
+    _plan_arrivals(core, place, later, plan)
+    _start_due(core, place, later, plan)
 
 
 @compiled
-def _find_start(core: Core, place: Place, plan: Plan, job: int, own: int, start: float, until: float) -> float:
+def _find_start(core: Core, place: Place | None, later: Later | None, plan: Plan, job: int, own: int, start: float, until: float) -> float:
     """The earliest fit of a job in [start, until), or `until`; where plans hold machines, they are picked.
 
     Cores free in all are necessary everywhere. Where they are not enough, machines are asked at the time found and
@@ -51,14 +63,14 @@ def _find_start(core: Core, place: Place, plan: Plan, job: int, own: int, start:
             start = earliest_fit(clock, plan.segments, size, estimate, start)
         else:
             start = earliest_fit_within(clock, plan.segments, size, estimate, start, until, until)
-        if start >= until or clock[0]["countable"] != 0 or fits_from(core, place, plan, own, job, start):
+        if start >= until or fits_from(core, place, later, plan, own, job, start):
             break
         start = next_end(core, plan, start)
     return min(start, until)
 
 
 @compiled
-def _put(core: Core, place: Place, plan: Plan, at: int, start: float) -> None:
+def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
     """Give the plan at a position a start, and move it to its place among those before it, by (start, slot)."""
     plans = plan.plans
     slot, job = plans[at]["slot"], plans[at]["job"]
@@ -75,12 +87,11 @@ def _put(core: Core, place: Place, plan: Plan, at: int, start: float) -> None:
     end = start + core.fate[job]["estimate"]
     core.fate[job]["planned_end"] = end
     add_span(core.clock, plan.segments, start, end, -core.jobs[job]["size"])
-    if core.clock[0]["countable"] == 0:
-        hold_picked(core, place, plan, job, end)
+    hold_picked(core, place, later, plan, job, end)
 
 
 @compiled
-def _plan_all_again(core: Core, place: Place, plan: Plan) -> None:
+def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     """A job outlived its estimate, or there was no plan yet: all are placed anew, in the order of their plans."""
     clock, plans = core.clock, plan.plans
     begin_profile(core, plan)
@@ -90,13 +101,13 @@ def _plan_all_again(core: Core, place: Place, plan: Plan) -> None:
     count = clock[0]["plans"]
     for at in range(count):
         clock[0]["plans"] = at  # those before it are placed
-        start = _find_start(core, place, plan, plans[at]["job"], -1, clock[0]["now"], NEVER)
-        _put(core, place, plan, at, start)
+        start = _find_start(core, place, later, plan, plans[at]["job"], -1, clock[0]["now"], NEVER)
+        _put(core, place, later, plan, at, start)
     clock[0]["plans"] = count
 
 
 @compiled
-def _move_forward(core: Core, place: Place, plan: Plan) -> None:
+def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     """Some job ended early: each is lifted out, in the order of the plans, and put at its earliest fit.
 
     A job that fits no earlier keeps its place. It can only move into a window that touches time at which cores became
@@ -110,8 +121,8 @@ def _move_forward(core: Core, place: Place, plan: Plan) -> None:
         start = plans[at]["start"]
         end = core.fate[job]["planned_end"]
         best = start
-        if clock[0]["countable"] == 0:
-            best = _find_start(core, place, plan, job, job, clock[0]["now"], start)
+        if later is not None:
+            best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start)
         else:
             size = core.jobs[job]["size"]
             for k in range(clock[0]["freed"]):
@@ -125,9 +136,8 @@ def _move_forward(core: Core, place: Place, plan: Plan) -> None:
                         best = min(best, found)
         if best < start:
             add_span(clock, plan.segments, start, end, core.jobs[job]["size"])
-            if clock[0]["countable"] == 0:
-                let_go(core, plan, job)
-            _put(core, place, plan, at, best)
+            let_go(core, later, plan, job)
+            _put(core, place, later, plan, at, best)
             if clock[0]["freed"] == len(freed):
                 known = 0
             note_freed(core, plan, start, end)
@@ -139,7 +149,7 @@ def _move_forward(core: Core, place: Place, plan: Plan) -> None:
 
 
 @compiled
-def _plan_arrivals(core: Core, place: Place, plan: Plan) -> None:
+def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     clock = core.clock
     slot = clock[0]["fresh"]
     clock[0]["fresh"] = len(core.waiting)
@@ -148,27 +158,22 @@ def _plan_arrivals(core: Core, place: Place, plan: Plan) -> None:
         while slot >= 0:
             job = core.waiting[slot]["job"]
             if core.fate[job]["planned_end"] == 0.0:
-                start = _find_start(core, place, plan, job, -1, clock[0]["now"], NEVER)
+                start = _find_start(core, place, later, plan, job, -1, clock[0]["now"], NEVER)
                 at = clock[0]["plans"]
                 clock[0]["plans"] = at + 1
                 plan.plans[at]["slot"] = slot
                 plan.plans[at]["job"] = job
-                _put(core, place, plan, at, start)
+                _put(core, place, later, plan, at, start)
             slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
 
 
 @compiled
-def _start_due(core: Core, place: Place, plan: Plan) -> None:
+def _start_due(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     clock, plans = core.clock, plan.plans
     due = 0
     while due < clock[0]["plans"] and plans[due]["start"] <= clock[0]["now"]:
         job = plans[due]["job"]
-        if clock[0]["countable"] != 0:
-            start_by_count(core, place, job)
-        else:
-            pick_held(core, place, plan, job)
-            let_go(core, plan, job)
-            start_on_picked(core, place, job)
+        start_held(core, place, later, plan, job)
         due += 1
     if due > 0:
         left = clock[0]["plans"] - due

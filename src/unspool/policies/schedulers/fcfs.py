@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from unspool.engine.compiled import compiled
 from unspool.engine.queue import first_waiting
 from unspool.engine.selection import pick
 from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import Core, Place
+from unspool.engine.state import Core, Later, Place
+from unspool.policies.base import FCFS, CompiledScheduler
 
-__all__ = ["fcfs_by_count", "fcfs_on_machines"]
+__all__ = ["Fcfs", "fcfs", "fcfs_by_count", "fcfs_on_machines"]
+
+
+@dataclass(frozen=True)
+class Fcfs(CompiledScheduler):
+    """First come, first served: jobs start in queue order, and nobody overtakes."""
+
+    code: ClassVar[int] = FCFS
 
 
 @compiled
-def fcfs_by_count(core: Core, place: Place) -> int:
+def fcfs(core: Core, place: Place | None, later: Later | None) -> None:
+    """One round of FCFS."""
+    if later is None:
+        fcfs_by_count(core, place)
+    else:
+        fcfs_on_machines(core, place)
+
+
+@compiled
+def fcfs_by_count(core: Core, place: Place | None) -> int:
     """Start jobs from the head of the queue while they fit; returns the slot of the first that does not, or -1."""
     while True:
         slot = first_waiting(core)

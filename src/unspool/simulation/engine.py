@@ -1,0 +1,420 @@
+"""The engine as Python sees it: `advance()` to the next instant at which somebody must decide, `apply()` the decisions.
+
+Built-in policies decide inside the compiled loop, on the same state and with the same rules: `run()` with one of them
+returns to Python only to grow an array or to report progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unspool.engine.events import DEFERRED, WAKE, push_event
+from unspool.engine.journal import cancel_end, end_attempt, reject_waiting, release_dependents
+from unspool.engine.machines import free_machines
+from unspool.engine.profile import give_back_time
+from unspool.engine.queue import list_fresh, list_waiting
+from unspool.engine.selection import pick
+from unspool.engine.setup import Problem, grow, no_plan, no_shadow, pose
+from unspool.engine.starts import start_by_count, start_on_picked
+from unspool.engine.state import DECIDE, DEFER, DONE, KILLED, QUEUED, ROOM, RUNNING, Array, Core, Place, State
+from unspool.errors import DecisionError, RunError
+from unspool.model.platform import Platform
+from unspool.model.workload import Workload, rejected_table
+from unspool.policies.base import (
+    CONSERVATIVE,
+    EASY,
+    OUTSIDE,
+    Annotate,
+    CompiledScheduler,
+    Decision,
+    Kill,
+    Reject,
+    Scheduler,
+    Start,
+    WakeAt,
+)
+from unspool.policies.view import Job, View
+from unspool.simulation.loop import decide_once, run_on
+
+__all__ = ["Engine", "Policy"]
+
+Policy = Scheduler | Callable[[View], Iterable[Decision] | None]
+
+_SHOWN = 5  # ids that an error names
+_PAUSE_S = 0.25  # how often a compiled run comes up for air
+_NO_PAUSE = 1 << 62
+_NOTHING = np.empty(0, np.int64)
+
+
+class Engine:
+    """One run of a workload on a platform.
+
+    >>> import polars as pl
+    >>> from unspool.model.platform import Platform
+    >>> from unspool.model.workload import Workload
+    >>> from unspool.policies.base import Start
+    >>> jobs = pl.DataFrame({"job_id": ["a", "b"], "submit_time": [0, 1], "run_time": [9, 5], "cores": [3, 2]})
+    >>> engine = Engine(Workload.of(jobs), Platform.pool(4))
+    >>> while view := engine.advance():
+    ...     engine.apply([Start(job) for job in view.queue if view.fits(job)])
+    >>> engine.attempts["start"].tolist()
+    [0.0, 9.0]
+    """
+
+    def __init__(self, workload: Workload, platform: Platform, *, seed: int = 0, kill_at_walltime: bool = False) -> None:
+        self.workload = workload
+        self.platform = platform
+        self.seed = seed
+        self.clairvoyant = False
+        self.annotations: dict[str, list[str]] = {}
+        self._problem: Problem = pose(workload, platform, kill_at_walltime=kill_at_walltime)
+        self._state: State = self._problem.state
+        self._turned_away: list[tuple[int | None, str | None, str]] = []
+        self._pending: dict[int, list[Decision]] = {}
+        self._ready_at = float("-inf")
+        self._last_policy = OUTSIDE
+        self._seen_attempts = 0
+        self._seen_running: Array = _NOTHING
+        self._index_of_id: dict[str, int] | None = None
+
+    # What a run is made of.
+
+    @property
+    def core(self) -> Core:
+        """Clock, jobs, queue, running jobs and attempts."""
+        return self._state.core
+
+    @property
+    def place(self) -> Place | None:
+        """Machines and what is free on them; None on a pool."""
+        return self._state.place
+
+    @property
+    def used(self) -> Array:
+        """For each job of the run its position in the workload."""
+        return self._problem.used
+
+    @property
+    def now(self) -> float:
+        """The clock, in seconds."""
+        return float(self.core.clock[0]["now"])
+
+    @property
+    def attempts(self) -> Array:
+        """What was started so far, in order."""
+        return self.core.attempts[: int(self.core.clock[0]["attempts"])]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the workload so that it could run here."""
+        return self._problem.notes
+
+    @property
+    def without_estimate(self) -> int:
+        """How many jobs had no walltime and were given an estimate."""
+        return self._problem.without_estimate
+
+    @property
+    def rejected(self) -> pl.DataFrame:
+        """Jobs that could not run or were turned away, with the reason."""
+        return pl.concat([self._problem.rejected, rejected_table([*self._turned_away, *self._never_eligible()])])
+
+    # The two calls.
+
+    def advance(self) -> View | None:
+        """Run to the next instant at which somebody must decide; None when nothing is left to happen."""
+        while True:
+            status = run_on(self._state, OUTSIDE)
+            if status == ROOM:
+                self._state = grow(self._state)
+            elif status == DEFER:
+                self._carry_out_deferred()
+            elif status == DONE:
+                return None
+            elif self.now >= self._ready_at:
+                return View(self)
+
+    def apply(self, decisions: Iterable[Decision] | None, ready_at: float | None = None) -> None:
+        """Carry decisions out in their order. One with a later `at` waits for it, and those after it wait with it.
+
+        `advance()` does not return before `ready_at`: what happens meanwhile stands in the next view.
+        """
+        self._take_note_of_seen()
+        self._carry_out(list(decisions or ()))
+        if ready_at is not None and ready_at > self.now:
+            self._ready_at = ready_at
+            self._push(ready_at, WAKE, 0)
+
+    def decide(self, policy: CompiledScheduler) -> None:
+        """Let a built-in policy decide the present instant."""
+        if policy.code != self._last_policy:
+            self._forget_plans()
+        self._last_policy = policy.code
+        self._remember(policy.code)
+        self._state = grow(self._state)
+        decide_once(self._state, policy.code)
+
+    def run(self, policy: Policy, progress: Callable[[int, int], None] | None = None) -> None:
+        """Run to the end under a policy. `progress` is called now and then with (jobs started, jobs in all)."""
+        if isinstance(policy, CompiledScheduler):
+            self._run_compiled(policy.code, progress)
+        else:
+            self._run_outside(policy, progress)
+        left = int(self.core.clock[0]["queued"])
+        if left:
+            shown = ", ".join(self._id(job) for job in self.waiting_jobs(0, _SHOWN)) + (", …" if left > _SHOWN else "")
+            raise RunError(f"nothing is left to happen, but the policy let {left} jobs wait for ever: {shown}")
+
+    # What a view asks.
+
+    def waiting_jobs(self, first: int = 0, most: int | None = None) -> list[int]:
+        """Waiting jobs in queue order, from a slot on, all of them or so many at the most."""
+        queued = int(self.core.clock[0]["queued"])
+        found = np.empty(queued if most is None else min(queued, most), np.int64)
+        count = list_waiting(self.core, max(first, int(self.core.clock[0]["first"])), found) if len(found) else 0
+        jobs: list[int] = found[:count].tolist()
+        return jobs
+
+    def running_jobs(self) -> list[int]:
+        """Running jobs, by the time at which they are taken to end."""
+        count = int(self.core.clock[0]["running"])
+        jobs: list[int] = self.core.running["job"][:count][::-1].tolist()
+        return jobs
+
+    def arrived_jobs(self) -> list[int]:
+        """Jobs that joined the queue since decisions were last applied."""
+        found = np.empty(int(self.core.clock[0]["queued"]), np.int64)
+        jobs: list[int] = found[: list_fresh(self.core, found, False)].tolist()
+        return jobs
+
+    def ended_jobs(self) -> list[int]:
+        """Jobs that ended since decisions were last applied."""
+        candidates = sorted(self._seen_running.tolist(), key=lambda job: int(self.core.fate[job]["attempt"]))
+        candidates += self.attempts["job"][self._seen_attempts :].tolist()
+        return [job for job in candidates if self.core.fate[job]["state"] > RUNNING]
+
+    def room_for(self, job: int) -> dict[int, int] | None:
+        """Machines and units that the platform's selection gives a job now, or None where there is no room."""
+        if self.place is None:
+            return {} if self.core.jobs[job]["size"] <= self.core.clock[0]["free"] else None
+        if not pick(self.core, self.place, job):
+            return None
+        rows = self.place.picked[: int(self.core.clock[0]["picked"])]
+        return {m: int(row["units"]) for row in rows for m in range(int(row["first"]), int(row["last"]) + 1)}
+
+    # The two drives.
+
+    def _run_compiled(self, code: int, progress: Callable[[int, int], None] | None) -> None:
+        self._remember(code)
+        clock = self.core.clock[0]
+        total = len(self.core.jobs)
+        step = 1000
+        while True:
+            before, began = int(clock["attempts"]), perf_counter()
+            clock["pause_at"] = before + step
+            status = run_on(self._state, code)
+            if status == DONE:
+                break
+            if status == ROOM:
+                self._state = grow(self._state)
+            done = int(clock["attempts"])
+            if progress is not None:
+                progress(done, total)
+            rate = max(done - before, 1) / max(perf_counter() - began, 1e-6)
+            step = max(100, int(rate * _PAUSE_S))
+        clock["pause_at"] = _NO_PAUSE
+        if progress is not None:
+            progress(int(clock["attempts"]), total)
+
+    def _remember(self, code: int) -> None:
+        """Make room for what a policy remembers from one round to the next."""
+        if code == EASY and self._state.shadow is None:
+            self._state = self._state._replace(shadow=no_shadow())
+        elif code == CONSERVATIVE and self._state.plan is None:
+            self._state = self._state._replace(plan=no_plan())
+
+    def _run_outside(self, policy: Policy, progress: Callable[[int, int], None] | None) -> None:
+        decide = policy.decide if isinstance(policy, Scheduler) else policy
+        self.clairvoyant = bool(getattr(policy, "clairvoyant", False))
+        total = len(self.core.jobs)
+        told = perf_counter()
+        while view := self.advance():
+            self.apply(decide(view))
+            if progress is not None and perf_counter() - told > _PAUSE_S:
+                told = perf_counter()
+                progress(int(self.core.clock[0]["attempts"]), total)
+
+    # Carrying decisions out.
+
+    def _carry_out_deferred(self) -> None:
+        token = int(self.core.clock[0]["deferred"])
+        self._state = grow(self._state)
+        self._carry_out(self._pending.pop(token))
+
+    def _carry_out(self, decisions: list[Decision]) -> None:
+        for at, decision in enumerate(decisions):
+            if decision.at is not None and decision.at > self.now:
+                token = max(self._pending, default=0) + 1
+                self._pending[token] = decisions[at:]
+                self._push(decision.at, DEFERRED, token)
+                return
+            carry_out = _CARRY_OUT.get(type(decision))
+            if carry_out is None:
+                raise DecisionError(f"{decision!r} is not a decision; expected Start, Reject, Kill, WakeAt or Annotate")
+            carry_out(self, decision)
+
+    def _push(self, time: float, kind: int, subject: int) -> None:
+        if self.core.clock[0]["events"] == len(self.core.events):
+            events = np.concatenate([self.core.events, np.zeros_like(self.core.events)])
+            self._state = self._state._replace(core=self.core._replace(events=events))
+        push_event(self.core.clock, self.core.events, time, kind, subject)
+
+    def _start(self, decision: Start) -> None:
+        job = self._job(decision.job, decision, QUEUED, "is not waiting")
+        if decision.machines is not None:
+            self._pick_named(job, decision)
+            start_on_picked(self.core, self.place, job)
+        elif self.place is None:
+            size, free = int(self.core.jobs[job]["size"]), int(self.core.clock[0]["free"])
+            if size > free:
+                raise DecisionError(f"{_name(decision)} at {self.now:g} s: it needs {size} cores, {free} are free")
+            start_by_count(self.core, self.place, job)
+        elif pick(self.core, self.place, job):
+            start_on_picked(self.core, self.place, job)
+        else:
+            raise DecisionError(f"{_name(decision)} at {self.now:g} s: no machines have room for it")
+
+    def _pick_named(self, job: int, decision: Start) -> None:
+        """Check the machines that a policy named, and write them into `picked`."""
+        if self.place is None:
+            raise DecisionError(f"{_name(decision)}: a pool has no machines to choose from")
+        shape = self.place.shapes[self.core.jobs[job]["shape"]]
+        named = decision.machines
+        units_on = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named or (), 0)
+        if not isinstance(named, Mapping):
+            units_on = _dealt(units_on, int(shape["units"]), bool(shape["distinct"]), self._fit(job))
+        fit = self._fit(job)
+        for machine, units in units_on.items():
+            if not 0 <= machine < len(self.place.machines):
+                raise DecisionError(f"{_name(decision)}: there is no machine {machine}")
+            if units < 1 or units > fit(machine):
+                raise DecisionError(
+                    f"{_name(decision)} at {self.now:g} s: {units} units on machine {machine}, where {fit(machine)} fit"
+                )
+        if sum(units_on.values()) != shape["units"]:
+            raise DecisionError(
+                f"{_name(decision)}: {sum(units_on.values())} units placed; the job has {int(shape['units'])}"
+            )
+        for at, (machine, units) in enumerate(sorted(units_on.items())):
+            self.place.picked[at] = (machine, machine, units)
+        self.core.clock[0]["picked"] = len(units_on)
+
+    def _fit(self, job: int) -> Callable[[int], int]:
+        """How many units of a job fit on a machine now."""
+        shape = int(self.core.jobs[job]["shape"])
+        need, one = self.place.need[shape], bool(self.place.shapes[shape]["distinct"])
+        partition = self.place.shapes[shape]["partition"]
+
+        def fit(machine: int) -> int:
+            if not self.place.allowed[partition, self.place.machines[machine]["group"]]:
+                return 0
+            asked = need > 0
+            most = int((self.place.free[machine][asked] // need[asked]).min())
+            return min(most, 1) if one else most
+
+        return fit
+
+    def _reject(self, decision: Reject) -> None:
+        job = self._job(decision.job, decision, QUEUED, "is not waiting")
+        reject_waiting(self.core, job)
+        self._turned_away.append((self._line(job), self._id(job), decision.reason))
+        release_dependents(self.core, self._state.links, job)
+
+    def _kill(self, decision: Kill) -> None:
+        job = self._job(decision.job, decision, RUNNING, "is not running")
+        cancel_end(self.core, job)
+        free_machines(self.core, self.place, job)
+        give_back_time(self.core, self._state.plan, job)
+        end_attempt(self.core, job, KILLED)
+        release_dependents(self.core, self._state.links, job)
+
+    def _wake(self, decision: WakeAt) -> None:
+        if not decision.time > self.now:
+            raise DecisionError(f"WakeAt({decision.time:g}) at {self.now:g} s: the time must be later than now")
+        self._push(decision.time, WAKE, 0)
+
+    def _annotate(self, decision: Annotate) -> None:
+        job = self._job(decision.job, decision, None, "")
+        self.annotations.setdefault(self._id(job), []).append(decision.text)
+
+    # Who is who.
+
+    def _job(self, named: Job | str, decision: Decision, state: int | None, otherwise: str) -> int:
+        if isinstance(named, Job):
+            job = named.index
+        else:
+            if self._index_of_id is None:
+                ids = self.workload.table["job_id"].gather(pl.Series(self.used))
+                self._index_of_id = {job_id: at for at, job_id in enumerate(ids)}
+            if named not in self._index_of_id:
+                raise DecisionError(f"{_name(decision)}: no job '{named}' takes part in this run")
+            job = self._index_of_id[named]
+        if state is not None and self.core.fate[job]["state"] != state:
+            raise DecisionError(f"{_name(decision)} at {self.now:g} s: job '{self._id(job)}' {otherwise}")
+        return job
+
+    def _id(self, job: int) -> str:
+        return str(self.workload.table["job_id"][int(self.used[job])])
+
+    def _line(self, job: int) -> int:
+        return int(self.workload.table["line"][int(self.used[job])])
+
+    def _take_note_of_seen(self) -> None:
+        count = int(self.core.clock[0]["running"])
+        self._seen_running = self.core.running["job"][:count].copy()
+        self._seen_attempts = int(self.core.clock[0]["attempts"])
+        list_fresh(self.core, _NOTHING, True)
+
+    def _forget_plans(self) -> None:
+        """Another policy decided in between: what a policy remembers of earlier rounds no longer holds."""
+        clock = self.core.clock[0]
+        clock["planning"] = clock["plans"] = clock["plan_ends"] = clock["ended_early"] = 0
+        clock["fresh"] = clock["first"]
+        self.core.fate["planned_end"][self.waiting_jobs()] = 0.0
+        self._state = self._state._replace(shadow=None)
+
+    def _never_eligible(self) -> list[tuple[int | None, str | None, str]]:
+        links = self._state.links
+        if links is None or self.core.clock[0]["events"] or self.core.clock[0]["queued"]:
+            return []
+        if self.core.clock[0]["next_arrival"] < len(self.core.jobs):
+            return []
+        stuck = np.flatnonzero(links.open > 0)
+        return [(self._line(job), self._id(job), "waits for jobs that wait for it") for job in stuck.tolist()]
+
+
+_CARRY_OUT: dict[type[Decision], Callable[[Engine, Any], None]] = {
+    Start: Engine._start,
+    Reject: Engine._reject,
+    Kill: Engine._kill,
+    WakeAt: Engine._wake,
+    Annotate: Engine._annotate,
+}
+
+
+def _dealt(units_on: dict[int, int], units: int, distinct: bool, fit: Callable[[int], int]) -> dict[int, int]:
+    """Units over machines that were named without numbers: as many as fit on each, in their order."""
+    for machine in units_on:
+        units_on[machine] = min(units, 1) if distinct else min(units, fit(machine))
+        units -= units_on[machine]
+    return {machine: given for machine, given in units_on.items() if given > 0}
+
+
+def _name(decision: Decision) -> str:
+    job = getattr(decision, "job", None)
+    return f"{type(decision).__name__}({job.id if isinstance(job, Job) else job!r})"

@@ -1,0 +1,42 @@
+"""The loop over engine and policies: the only one. What a run does not need is None in its state and not compiled."""
+
+from __future__ import annotations
+
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.state import DECIDE, PAUSE, State
+from unspool.policies.base import CONSERVATIVE, EASY, FCFS, OUTSIDE
+from unspool.policies.schedulers.conservative import conservative
+from unspool.policies.schedulers.easy import easy
+from unspool.policies.schedulers.fcfs import fcfs
+from unspool.simulation.instants import to_next_decision
+
+__all__ = ["decide_once", "run_on"]
+
+
+@inlined
+def _decide(state: State, policy: int) -> None:
+    if policy == FCFS:
+        fcfs(state.core, state.place, state.later)
+    elif policy == EASY:
+        easy(state.core, state.place, state.later, state.shadow)
+    elif policy == CONSERVATIVE:
+        conservative(state.core, state.place, state.later, state.plan)
+
+
+@compiled
+def decide_once(state: State, policy: int) -> None:
+    """One round of a policy at the present instant."""
+    _decide(state, policy)
+
+
+@compiled
+def run_on(state: State, policy: int) -> int:
+    """Run until the end (`DONE`), or until Python is needed."""
+    clock = state.core.clock
+    while True:
+        status = to_next_decision(state)
+        if status != DECIDE or policy == OUTSIDE:
+            return status
+        _decide(state, policy)
+        if clock[0]["attempts"] >= clock[0]["pause_at"]:
+            return PAUSE
