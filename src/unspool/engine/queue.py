@@ -114,8 +114,8 @@ def _clear(core: Core, at: int) -> None:
                     least_size = child_size
                 if child_estimate < least_estimate:
                     least_estimate = child_estimate
-            if least_size == tree[word]["size"] and least_estimate == tree[word]["estimate"]:
-                return
+                if least_size <= tree[word]["size"] and least_estimate <= tree[word]["estimate"]:
+                    return  # others have the same minima: nothing changes here or above
             tree[word]["size"] = least_size
             tree[word]["estimate"] = least_estimate
         if words <= 1:

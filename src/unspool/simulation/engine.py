@@ -39,7 +39,7 @@ from unspool.policies.base import (
     WakeAt,
 )
 from unspool.policies.view import Job, View
-from unspool.simulation.loop import decide_once, run_on
+from unspool.simulation.loop import compile_for, decide_once, run_on
 
 __all__ = ["Engine", "Policy"]
 
@@ -158,6 +158,12 @@ class Engine:
         self._remember(policy.code)
         self._state = grow(self._state)
         decide_once(self._state, policy.code)
+
+    def compile(self, policy: Policy) -> None:
+        """Compile, or load from disk, what a run under this policy needs; `run` does so too, on its way."""
+        code = policy.code if isinstance(policy, CompiledScheduler) else OUTSIDE
+        self._remember(code)
+        compile_for(self._state)
 
     def run(self, policy: Policy, progress: Callable[[int, int], None] | None = None) -> None:
         """Run to the end under a policy. `progress` is called now and then with (jobs started, jobs in all)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numba import int64, typeof
+
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import DECIDE, PAUSE, State
 from unspool.policies.base import CONSERVATIVE, EASY, FCFS, OUTSIDE
@@ -10,7 +12,7 @@ from unspool.policies.schedulers.easy import easy
 from unspool.policies.schedulers.fcfs import fcfs
 from unspool.simulation.instants import to_next_decision
 
-__all__ = ["decide_once", "run_on"]
+__all__ = ["compile_for", "decide_once", "run_on"]
 
 
 @inlined
@@ -40,3 +42,9 @@ def run_on(state: State, policy: int) -> int:
         _decide(state, policy)
         if clock[0]["attempts"] >= clock[0]["pause_at"]:
             return PAUSE
+
+
+def compile_for(state: State) -> None:
+    """Compile the loop for the parts that a state has, or load it from disk, without running it."""
+    if hasattr(run_on, "compile"):  # a plain function under NUMBA_DISABLE_JIT
+        run_on.compile((typeof(state), int64))

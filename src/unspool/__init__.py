@@ -1,0 +1,57 @@
+"""Replay any job log, on any platform, under any policy, at any price, and see what would have happened.
+
+Importing this loads neither Numba nor Polars; a name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unspool.errors import DecisionError, InputError, RunError, UnspoolError
+    from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
+    from unspool.model.workload import Workload
+    from unspool.platforms import read_platform
+    from unspool.policies.base import Annotate, Kill, Reject, Scheduler, Start, WakeAt
+    from unspool.policies.view import Job, View
+    from unspool.results.compare import comparison
+    from unspool.results.result import Result
+    from unspool.results.run import run
+    from unspool.results.store import save
+    from unspool.simulation.engine import Engine
+    from unspool.workloads import read_workload, write_workload
+
+_HOME = {
+    "unspool.errors": ("DecisionError", "InputError", "RunError", "UnspoolError"),
+    "unspool.model.platform": ("MachineGroup", "MachineType", "Partition", "Platform"),
+    "unspool.model.workload": ("Workload",),
+    "unspool.platforms": ("read_platform",),
+    "unspool.policies.base": ("Annotate", "Kill", "Reject", "Scheduler", "Start", "WakeAt"),
+    "unspool.policies.view": ("Job", "View"),
+    "unspool.results.compare": ("comparison",),
+    "unspool.results.result": ("Result",),
+    "unspool.results.run": ("run",),
+    "unspool.results.store": ("save",),
+    "unspool.simulation.engine": ("Engine",),
+    "unspool.workloads": ("read_workload", "write_workload"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
+    "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
+    "comparison", "read_platform", "read_workload", "run", "save", "write_workload",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'unspool' has no attribute '{name}'")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

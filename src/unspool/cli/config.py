@@ -1,0 +1,81 @@
+"""The settings of a run: from a file, from `--set`, from options; the last one wins."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from unspool.errors import InputError, UnknownName
+
+__all__ = ["RunConfig", "read_config"]
+
+
+class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What `run.toml` holds. A policy may be one name or a list."""
+
+    workload: str | None = None
+    platform: str | None = None
+    policy: str | list[str] = "easy"
+    seed: int = 0
+    selection: str | None = None
+    kill_at_walltime: bool = False
+    format: str | None = None
+    columns: list[str] = []
+
+    def policies(self) -> list[str]:
+        """The policies, each once, in their order."""
+        names = [self.policy] if isinstance(self.policy, str) else self.policy
+        return list(dict.fromkeys(names))
+
+    def column_map(self) -> dict[str, str] | None:
+        """Our column = the file's."""
+        pairs = [text.partition("=") for text in self.columns]
+        for text, (ours, equals, theirs) in zip(self.columns, pairs, strict=True):
+            if not (ours and equals and theirs):
+                raise InputError(f"--columns {text}: expected our column = the file's, as in run_time=duration")
+        return {ours: theirs for ours, _, theirs in pairs} or None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The resolved settings, without those that are not set."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value not in (None, [])}
+
+
+def read_config(path: Path | None, assignments: list[str], given: dict[str, Any]) -> RunConfig:
+    """Put the settings together."""
+    settings = _from_file(path) if path is not None else {}
+    settings.update(_assigned(text) for text in assignments)
+    settings.update((name, value) for name, value in given.items() if value is not None)
+    for key in settings:
+        if key not in RunConfig.__struct_fields__:
+            raise UnknownName("setting", key, RunConfig.__struct_fields__)
+    try:
+        return msgspec.convert(settings, RunConfig)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path or 'settings'}: {_plain(str(error))}") from error
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is not TOML: {error}") from error
+
+
+def _assigned(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--set {text}: expected KEY=VALUE")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value
+
+
+def _plain(message: str) -> str:
+    return re.sub(r" - at `\$\.?(\w+).*`$", r", at key '\1'", message)

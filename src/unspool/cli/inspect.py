@@ -1,0 +1,124 @@
+"""`unspool inspect`: say what is in a log, a platform or a result."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+from cyclopts import Parameter
+
+from unspool.cli.config import RunConfig
+from unspool.cli.files import kind_of, read_summary
+from unspool.cli.output import announce, print_json, print_table
+from unspool.model.platform import Platform
+from unspool.model.workload import Workload
+from unspool.platforms import read_platform
+from unspool.units import format_bytes, format_duration
+from unspool.workloads import read_workload
+
+__all__ = ["inspect"]
+
+
+def inspect(
+    file: Path,
+    /,
+    *,
+    format: str | None = None,
+    columns: Annotated[list[str] | None, Parameter(negative=())] = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Say what is in a log, a platform file or a folder of results.
+
+    Parameters
+    ----------
+    file
+        A log, a platform (YAML, TOML, or a text such as 128x16) or a folder that `run -o` wrote.
+    format
+        Format of the log, where its name does not tell.
+    columns
+        For CSV and Parquet, our column = the file's, as in run_time=duration.
+    json
+        Print JSON.
+    """
+    kind = "log" if format else kind_of(file)
+    if kind == "result":
+        facts = read_summary(file)
+    elif kind == "platform":
+        facts = _platform_facts(read_platform(str(file)))
+    else:
+        with announce(f"reading {file} …"):
+            facts = _log_facts(read_workload(file, format, RunConfig(columns=columns or []).column_map()))
+    if json:
+        print_json(facts)
+    else:
+        print_table(("", str(file)), [(name, _shown(name, value)) for name, value in facts.items()])
+    return 0
+
+
+def _log_facts(workload: Workload) -> dict[str, Any]:
+    table = workload.table
+    span = float(table["submit_time"].max()) - float(table["submit_time"].min())  # type: ignore[arg-type]
+    work = float((table["cores"] * table["run_time"]).sum())
+    facts: dict[str, Any] = {
+        "jobs": len(table),
+        "rejected_records": len(workload.rejected),
+        "first_submit_utc": _utc(workload.origin_unix_s + float(table["submit_time"][0])) if workload.origin_unix_s else None,
+        "span_s": span,
+        "cores_of_the_machine": workload.max_cores,
+        "largest_job_cores": table["cores"].max(),
+        "mean_cores": table["cores"].mean(),
+        "mean_run_time_s": table["run_time"].mean(),
+        "max_run_time_s": table["run_time"].max(),
+        "core_hours": work / 3600,
+        "offered_load": work / (workload.max_cores * span) if workload.max_cores and span else None,
+        "jobs_without_walltime": workload.column("walltime").null_count(),
+        "jobs_over_their_walltime": int((workload.column("run_time") > workload.column("walltime")).sum()),
+        "users": _distinct(workload, "user"),
+        "queues": _distinct(workload, "queue"),
+        "partitions": _distinct(workload, "partition"),
+        "columns": table.columns,
+        "notes": list(workload.notes),
+    }
+    for reason, count in workload.rejected["reason"].value_counts(sort=True).head(5).rows():
+        facts.setdefault("rejected_reasons", {})[reason] = count
+    return facts
+
+
+def _platform_facts(platform: Platform) -> dict[str, Any]:
+    return {
+        "cores": platform.cores,
+        "machines": "none: a pool of cores" if platform.is_pool else platform.machine_count,
+        "types": {
+            group.machine.name: f"{group.count} x {group.machine.cores} cores"
+            + (f", {format_bytes(group.machine.memory_bytes)}" if group.machine.memory_bytes else "")
+            + (f", {group.machine.gpus} GPUs" if group.machine.gpus else "")
+            for group in platform.groups
+        },
+        "partitions": {partition.name: list(partition.groups) for partition in platform.partitions},
+        "licences": dict(platform.licences),
+        "selection": platform.selection,
+    }
+
+
+def _distinct(workload: Workload, column: str) -> int | None:
+    if column not in workload.table.columns:
+        return None
+    return int(workload.table.select(pl.col(column).drop_nulls().n_unique()).item())
+
+
+def _utc(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).isoformat()
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None:
+        return "not known"
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {_shown('', item)}" for key, item in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if name.endswith("_s"):
+        return format_duration(round(float(value), 1))
+    return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

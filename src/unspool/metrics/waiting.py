@@ -1,0 +1,42 @@
+"""How long jobs wait, and how that feels in proportion to their length."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from unspool.model.platform import Platform
+
+__all__ = ["BOUND_S", "job_times", "waiting"]
+
+BOUND_S = 10.0
+"""Shorter jobs count as this long in the bounded slowdown (Feitelson et al. 1997)."""
+
+
+def job_times() -> list[pl.Expr]:
+    """Columns that follow from submit, start and finish time of a job; slowdown of a job of no length is infinite."""
+    wait = pl.col("start_time") - pl.col("submit_time")
+    response = pl.col("finish_time") - pl.col("submit_time")
+    run = pl.col("finish_time") - pl.col("start_time")
+    return [
+        wait.alias("wait_time"),
+        run.alias("run_time"),
+        response.alias("response_time"),
+        (response / run).alias("slowdown"),
+        pl.max_horizontal(pl.lit(1.0), response / pl.max_horizontal(run, pl.lit(BOUND_S))).alias("bounded_slowdown"),
+    ]
+
+
+def waiting(jobs: pl.DataFrame, platform: Platform) -> dict[str, float]:
+    """Wait, response, slowdown and bounded slowdown; quantiles are interpolated between neighbours."""
+    with_length = jobs.filter(pl.col("run_time") > 0)
+    figures = {
+        "mean_wait_s": jobs["wait_time"].mean(),
+        "median_wait_s": jobs["wait_time"].median(),
+        "p95_wait_s": jobs["wait_time"].quantile(0.95, interpolation="linear"),
+        "max_wait_s": jobs["wait_time"].max(),
+        "mean_response_s": jobs["response_time"].mean(),
+        "mean_slowdown": with_length["slowdown"].mean(),
+        "mean_bounded_slowdown": jobs["bounded_slowdown"].mean(),
+        "p95_bounded_slowdown": jobs["bounded_slowdown"].quantile(0.95, interpolation="linear"),
+    }
+    return {name: float(value or 0.0) for name, value in figures.items()}  # type: ignore[arg-type]
