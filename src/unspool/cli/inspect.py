@@ -64,7 +64,9 @@ def _log_facts(workload: Workload) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "jobs": len(table),
         "rejected_records": len(workload.rejected),
-        "first_submit_utc": _utc(workload.origin_unix_s + float(table["submit_time"][0])) if workload.origin_unix_s else None,
+        "first_submit_utc": _utc(workload.origin_unix_s + float(table["submit_time"][0]))
+        if workload.origin_unix_s
+        else None,
         "span_s": span,
         "cores_of_the_machine": workload.max_cores,
         "largest_job_cores": table["cores"].max(),

@@ -102,7 +102,12 @@ def run(
         with announce(f"compiling for '{name}': once for this machine and version, about 10-20 s", after_s=1.5) as _:
             progress = Progress(name)
             result = simulate(
-                jobs, where, scheduler, seed=settings.seed, kill_at_walltime=settings.kill_at_walltime, progress=progress
+                jobs,
+                where,
+                scheduler,
+                seed=settings.seed,
+                kill_at_walltime=settings.kill_at_walltime,
+                progress=progress,
             )
             progress.clear()
         result.timing["read_s"] = read_s
@@ -175,7 +180,17 @@ def _tell_rejected(result: Result) -> None:
 
 def _print_comparison(results: list[Result], jobs: Workload, where: Platform) -> None:
     table = comparison(results)
-    header = ("policy", "jobs", "rejected", "mean wait", "p95 wait", "max wait", "bounded slowdown", "utilisation", "makespan")
+    header = (
+        "policy",
+        "jobs",
+        "rejected",
+        "mean wait",
+        "p95 wait",
+        "max wait",
+        "bounded slowdown",
+        "utilisation",
+        "makespan",
+    )
     rows = [
         (
             row["policy"], f"{row['jobs']:,}", f"{row['rejected']:,}", *(_time(row[name]) for name in

@@ -8,7 +8,15 @@ from unspool.engine.queue import dequeue, enqueue
 from unspool.engine.running import forget_ending, note_ending
 from unspool.engine.state import COMPLETED, REJECTED, RUNNING, TIMED_OUT, Core, Links
 
-__all__ = ["arrive", "begin_attempt", "cancel_end", "end_attempt", "how_it_ends", "reject_waiting", "release_dependents"]
+__all__ = [
+    "arrive",
+    "begin_attempt",
+    "cancel_end",
+    "end_attempt",
+    "how_it_ends",
+    "reject_waiting",
+    "release_dependents",
+]
 
 
 @compiled

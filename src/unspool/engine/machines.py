@@ -131,7 +131,9 @@ def take_picked(core: Core, place: Place, job: int) -> int:
         rows[row]["first"] = picked[at]["first"]
         rows[row]["last"] = picked[at]["last"]
         rows[row]["units"] = picked[at]["units"]
-        _change_row(place, one_core, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"]))
+        _change_row(
+            place, one_core, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"])
+        )
     clock[0]["rows"] = first_row + clock[0]["picked"]
     clock[0]["free"] -= core.jobs[job]["size"]
     for kind in range(len(place.licence)):

@@ -10,7 +10,16 @@ from unspool.engine.selection import place_units
 from unspool.engine.starts import start_by_count, start_on_picked
 from unspool.engine.state import NEVER, Array, Core, Later, Place, Plan
 
-__all__ = ["fits_from", "hold_picked", "let_go", "next_end", "room_to_plan", "rows_to_plan", "segments_to_plan", "start_held"]
+__all__ = [
+    "fits_from",
+    "hold_picked",
+    "let_go",
+    "next_end",
+    "room_to_plan",
+    "rows_to_plan",
+    "segments_to_plan",
+    "start_held",
+]
 
 
 @compiled
@@ -96,7 +105,9 @@ def next_end(core: Core, plan: Plan, time: float) -> float:
 
 
 @compiled
-def fits_from(core: Core, place: Place | None, later: Later | None, plan: Plan, own: int, job: int, start: float) -> bool:
+def fits_from(
+    core: Core, place: Place | None, later: Later | None, plan: Plan, own: int, job: int, start: float
+) -> bool:
     """Whether machines can be picked for a job whose cores in all are free for its estimate from `start` on."""
     if later is None:
         return True

@@ -12,8 +12,30 @@ from unspool.engine.bitset import add, empty_bitset, word_count
 from unspool.engine.plans import rows_to_plan, segments_to_plan
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
 from unspool.engine.state import (
-    ATTEMPT, CLOCK, ENDING, EVENT, FATE, FREED, JOB, LINK, MACHINE, PLAN, PLAN_ROW, ROW, SEGMENT, SHADOW, SHAPE, WAITING, WORD,
-    Array, Core, Later, Links, Place, Plan, State,
+    ATTEMPT,
+    CLOCK,
+    ENDING,
+    EVENT,
+    FATE,
+    FREED,
+    JOB,
+    LINK,
+    MACHINE,
+    PLAN,
+    PLAN_ROW,
+    ROW,
+    SEGMENT,
+    SHADOW,
+    SHAPE,
+    WAITING,
+    WORD,
+    Array,
+    Core,
+    Later,
+    Links,
+    Place,
+    Plan,
+    State,
 )  # fmt: skip
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.model.workload import Workload, rejected_table
@@ -64,7 +86,11 @@ def pose(workload: Workload, platform: Platform, *, kill_at_walltime: bool = Fal
         state = state._replace(later=_later(place))
     state.core.clock["one_core"] = all(group.machine.cores == 1 for group in platform.groups)
     rejected = [
-        (workload.table["line"][int(at)], workload.table["job_id"][int(at)], asked.unusable[asked.shape_of_job[at]] or "")
+        (
+            workload.table["line"][int(at)],
+            workload.table["job_id"][int(at)],
+            asked.unusable[asked.shape_of_job[at]] or "",
+        )
         for at in np.flatnonzero(reasons)
     ]
     return Problem(state, used, rejected_table(rejected), without_estimate, (*asked.notes, *notes))

@@ -46,7 +46,12 @@ def consumable_names(platform: Platform) -> tuple[str, ...]:
 def capacity_of(machine: MachineType, consumables: Sequence[str]) -> list[float]:
     """What an empty machine of a type has of each resource."""
     memory = float(machine.memory_bytes) if machine.memory_bytes else _NO_LIMIT
-    return [float(machine.cores), memory, float(machine.gpus), *(float(machine.consumables.get(c, 0)) for c in consumables)]
+    return [
+        float(machine.cores),
+        memory,
+        float(machine.gpus),
+        *(float(machine.consumables.get(c, 0)) for c in consumables),
+    ]
 
 
 def shapes_of(workload: Workload, platform: Platform) -> Asked:
@@ -92,7 +97,10 @@ def _leave_out(jobs: pl.DataFrame, column: str, asks: pl.Expr, what: str, notes:
 
 
 def _resolve(
-    shapes: pl.DataFrame, shape_of_job: np.ndarray[tuple[int], np.dtype[np.int64]], platform: Platform, notes: tuple[str, ...]
+    shapes: pl.DataFrame,
+    shape_of_job: np.ndarray[tuple[int], np.dtype[np.int64]],
+    platform: Platform,
+    notes: tuple[str, ...],
 ) -> Asked:
     consumables = consumable_names(platform)
     licences = tuple(platform.licences)
@@ -129,9 +137,7 @@ def _resolve(
             partition[shape] = names.index(name)
         else:
             unusable[shape] = str(UnknownName("partition", name, (p.name for p in platform.partitions)))
-    asked = Asked(
-        shape_of_job, units, shapes["distinct"].to_numpy(), need, licence_need, partition, allowed, (), notes
-    )
+    asked = Asked(shape_of_job, units, shapes["distinct"].to_numpy(), need, licence_need, partition, allowed, (), notes)
     return _with_reasons(asked, platform, unusable)
 
 

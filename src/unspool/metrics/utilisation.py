@@ -27,6 +27,8 @@ def utilisation(jobs: pl.DataFrame, platform: Platform) -> dict[str, float]:
         "core_hours": used / _HOUR_S,
     }
     if any(group.machine.prices for group in platform.groups):
-        hourly = sum(group.count * group.machine.prices[0].usd_per_hour for group in platform.groups if group.machine.prices)
+        hourly = sum(
+            group.count * group.machine.prices[0].usd_per_hour for group in platform.groups if group.machine.prices
+        )
         figures["platform_cost_usd"] = hourly * makespan / _HOUR_S
     return figures

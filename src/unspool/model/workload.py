@@ -146,9 +146,13 @@ def _refuse_unusable(table: pl.DataFrame, name: str) -> None:
             least = 1 if column == "cores" else 0
             bad = table.filter(pl.col(column) < least)
             if len(bad):
-                raise InputError(f"{name}, line {bad['line'][0]}: {column} is {bad[column][0]}; expected {least} or more")
+                raise InputError(
+                    f"{name}, line {bad['line'][0]}: {column} is {bad[column][0]}; expected {least} or more"
+                )
     twice = table.filter(pl.col("job_id").is_duplicated())
     if len(twice):
         job_id = twice["job_id"][0]
         lines = twice.filter(pl.col("job_id") == job_id)["line"].head(2).to_list()
-        raise InputError(f"{name}: job id '{job_id}' stands twice, in lines {lines[0]} and {lines[1]}; ids must be unique")
+        raise InputError(
+            f"{name}: job id '{job_id}' stands twice, in lines {lines[0]} and {lines[1]}; ids must be unique"
+        )

@@ -21,7 +21,7 @@ from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, no_plan, no_shadow, pose
 from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import DECIDE, DEFER, DONE, KILLED, QUEUED, ROOM, RUNNING, Array, Core, Place, State
+from unspool.engine.state import DEFER, DONE, KILLED, QUEUED, ROOM, RUNNING, Array, Core, Place, State
 from unspool.errors import DecisionError, RunError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
@@ -66,7 +66,9 @@ class Engine:
     [0.0, 9.0]
     """
 
-    def __init__(self, workload: Workload, platform: Platform, *, seed: int = 0, kill_at_walltime: bool = False) -> None:
+    def __init__(
+        self, workload: Workload, platform: Platform, *, seed: int = 0, kill_at_walltime: bool = False
+    ) -> None:
         self.workload = workload
         self.platform = platform
         self.seed = seed

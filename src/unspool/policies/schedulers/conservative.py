@@ -49,7 +49,9 @@ def conservative(core: Core, place: Place | None, later: Later | None, plan: Pla
 
 
 @compiled
-def _find_start(core: Core, place: Place | None, later: Later | None, plan: Plan, job: int, own: int, start: float, until: float) -> float:
+def _find_start(
+    core: Core, place: Place | None, later: Later | None, plan: Plan, job: int, own: int, start: float, until: float
+) -> float:
     """The earliest fit of a job in [start, until), or `until`; where plans hold machines, they are picked.
 
     Cores free in all are necessary everywhere. Where they are not enough, machines are asked at the time found and

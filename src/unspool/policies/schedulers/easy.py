@@ -13,8 +13,8 @@ from unspool.engine.running import renew_overdue
 from unspool.engine.selection import CONTIGUOUS, fits_in_a_row, pick
 from unspool.engine.starts import start_by_count, start_on_picked
 from unspool.engine.state import NEVER, Array, Core, Later, Place
-from unspool.policies.schedulers.fcfs import fcfs_by_count, fcfs_on_machines
 from unspool.policies.base import EASY, CompiledScheduler
+from unspool.policies.schedulers.fcfs import fcfs_by_count, fcfs_on_machines
 
 __all__ = ["Easy", "easy"]
 
@@ -143,9 +143,7 @@ def _on_machines(core: Core, place: Place, later: Later, shadow: Array) -> None:
 
 
 @compiled
-def _find_shadow_on_machines(
-    core: Core, place: Place, later: Later, shadow: Array, size: int, shape: int
-) -> None:
+def _find_shadow_on_machines(core: Core, place: Place, later: Later, shadow: Array, size: int, shape: int) -> None:
     """The earliest time at which machines can be picked for the head; `gain` then holds what is given back by then."""
     clock, running, attempts, rows = core.clock, core.running, core.attempts, place.rows
     clear_later(core, place.machines, later)
