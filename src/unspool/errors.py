@@ -28,7 +28,7 @@ class UnitError(InputError):
     """A text with a unit that does not parse."""
 
 
-class UnknownName(InputError):
+class UnknownName(InputError):  # noqa: N818  (it is the name that is wrong)
     """A name that is not in a table; the text offers the nearest known ones.
 
     >>> str(UnknownName("policy", "esay", ["fcfs", "easy"]))

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 __all__ = ["cache_folder", "compiled", "inlined", "is_cached", "source_digest"]
 
@@ -68,10 +68,11 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _compile(function: Callable[P, R], inline: str) -> Callable[P, R]:
+    decorate: Any = njit
     try:
-        return njit(cache=True, inline=inline, _nrt=False)(function)  # type: ignore[no-any-return]
+        return cast(Callable[P, R], decorate(cache=True, inline=inline, _nrt=False)(function))
     except (TypeError, KeyError):
-        return njit(cache=True, inline=inline)(function)  # type: ignore[no-any-return]
+        return cast(Callable[P, R], decorate(cache=True, inline=inline)(function))
 
 
 def is_cached() -> bool:

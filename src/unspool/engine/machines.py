@@ -124,7 +124,7 @@ def take_picked(core: Core, place: Place, job: int) -> int:
     """Take the machines in `picked` for a job and write them as rows; returns the first row."""
     clock, rows, picked = core.clock, place.rows, place.picked
     shape = core.jobs[job]["shape"]
-    first_row = clock[0]["rows"]
+    first_row: int = clock[0]["rows"]
     one_core = clock[0]["one_core"] != 0
     for at in range(clock[0]["picked"]):
         row = first_row + at

@@ -25,7 +25,7 @@ __all__ = [
 @compiled
 def hold_picked(core: Core, place: Place | None, later: Later | None, plan: Plan, job: int, end: float) -> None:
     """Keep the picked machines for a waiting job, until the end of its plan (nothing where any cores will do)."""
-    if later is None:
+    if later is None or place is None:
         return
     clock, rows, picked = core.clock, plan.rows, place.picked
     slot = core.jobs[job]["slot"]
@@ -66,7 +66,7 @@ def let_go(core: Core, later: Later | None, plan: Plan, job: int) -> None:
 @compiled
 def start_held(core: Core, place: Place | None, later: Later | None, plan: Plan, job: int) -> None:
     """Start a waiting job on the machines that its plan holds, or on any where any will do."""
-    if later is None:
+    if later is None or place is None:
         start_by_count(core, place, job)
     else:
         _pick_held(core, place, plan, job)
@@ -109,7 +109,7 @@ def fits_from(
     core: Core, place: Place | None, later: Later | None, plan: Plan, own: int, job: int, start: float
 ) -> bool:
     """Whether machines can be picked for a job whose cores in all are free for its estimate from `start` on."""
-    if later is None:
+    if later is None or place is None:
         return True
     return _machines_fit_from(core, place, later, plan, own, job, start)
 
@@ -222,7 +222,7 @@ def segments_to_plan(clock: Array) -> int:
 
     A job has two ends in it, old ones are dropped when they are half of it, and every running job may end.
     """
-    return 6 * (clock[0]["running"] + clock[0]["queued"]) + 16
+    return int(6 * (clock[0]["running"] + clock[0]["queued"]) + 16)
 
 
 @compiled

@@ -57,7 +57,7 @@ def drop_the_past(clock: Array, segments: Array) -> None:
 @compiled
 def _at(clock: Array, segments: Array, time: float) -> int:
     """The segment that holds at a time (the first one for times before it)."""
-    low = clock[0]["first_segment"]
+    low: int = clock[0]["first_segment"]
     high = clock[0]["segments"]
     while high - low > 1:
         middle = (low + high) >> 1
@@ -147,7 +147,7 @@ def earliest_fit_within(
 def _most_free(clock: Array, segments: Array, start: float, end: float) -> int:
     """The most cores that are free at any time from start to end."""
     at = _at(clock, segments, start)
-    most = segments[at]["free"]
+    most: int = segments[at]["free"]
     at += 1
     while at < clock[0]["segments"] and segments[at]["time"] < end:
         most = max(most, segments[at]["free"])

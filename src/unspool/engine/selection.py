@@ -204,7 +204,7 @@ def _weight(place: Place, gain: Array, highest: int, machine: int, selection: in
     """The lower, the sooner tried. Within the bounds of `tally`."""
     cores = int(place.free[machine, 0] + gain[machine, 0] if later else place.free[machine, 0])
     weight = cores
-    if selection == WORST or selection == SPREAD:
+    if selection in (WORST, SPREAD):
         weight = highest - cores
     elif selection == PACK:
         weight = highest - min(place.machines[machine]["fit"], highest)

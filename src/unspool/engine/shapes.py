@@ -128,8 +128,8 @@ def _resolve(
     names = [None, *(p.name for p in platform.partitions)]
     allowed = np.zeros((len(names), len(platform.groups)), np.int64)
     firsts = platform.first_ids()
-    for row, name in enumerate(names):
-        for first, _ in platform.ranges(name):
+    for row, named in enumerate(names):
+        for first, _ in platform.ranges(named):
             allowed[row, firsts.index(first)] = 1
     partition = np.zeros(count, np.int64)
     for shape, name in enumerate(shapes["partition"]):
@@ -168,11 +168,11 @@ def _with_reasons(asked: Asked, platform: Platform, unusable: list[str | None]) 
         longest = np.maximum(longest, row)
     if platform.selection == "contiguous":
         room = longest
-    for shape in np.flatnonzero(room < asked.units):
+    for shape in np.flatnonzero(room < asked.units).tolist():
         if unusable[shape] is None:
             unusable[shape] = _why_too_large(asked, shape, int(room[shape]), platform)
     limits = np.array([float(n) for n in platform.licences.values()])
-    for shape in np.flatnonzero((asked.licence_need > limits).any(axis=1)):
+    for shape in np.flatnonzero((asked.licence_need > limits).any(axis=1)).tolist():
         unusable[shape] = "asks for more licences than the platform has"
     return Asked(
         asked.shape_of_job, asked.units, asked.distinct, asked.need, asked.licence_need, asked.partition, asked.allowed,

@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ATTEMPT", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "EVENT", "FATE", "JOB", "KILLED", "NEVER", "PAUSE", "PLAN",
-    "QUEUED", "REJECTED", "ROOM", "ROW", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "Array", "Core", "Later", "Links", "Place", "Plan", "State",
+    "ATTEMPT", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE", "FREED", "JOB", "KILLED",
+    "LINK", "MACHINE", "NEVER", "PAUSE", "PLAN", "PLAN_ROW", "QUEUED", "REJECTED", "ROOM", "ROW", "RUNNING", "SEGMENT",
+    "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "WAITING", "WORD", "Array", "Core", "Later", "Links", "Place", "Plan",
+    "State",
 ]  # fmt: skip
+
 
 Array = np.ndarray[Any, Any]
 
@@ -162,12 +165,11 @@ class Place(NamedTuple):
     licence_need: Array
     rows: Array
     picked: Array
-    tally: Array | None  # scratch of the counting sort in machine selection, one more than the most cores of a
-    # machine; None where first fit or a row of neighbours is chosen
+    tally: Array | None  # scratch of the counting sort in selection; None where first fit or neighbours are chosen
 
 
 class Later(NamedTuple):
-    """What machines have free at a later time, on top of what they have now; only where their number does not decide."""
+    """What machines have free at a later time, on top of now; only where the number of cores does not decide."""
 
     gain: Array  # [machine, resource] at the shadow time, or all through a window of time
     level: Array  # the same at one time inside that window
@@ -197,8 +199,9 @@ class State(NamedTuple):
     """All of one run. Functions take the part that they use: a call copies what it passes.
 
     A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
-    shadow, plan and links only serve EASY, conservative backfilling and dependencies. Numba compiles each function for the types it is given and leaves out the branch of
-    `if place is None` that cannot be taken, so that a run compiles no more than it needs.
+    shadow, plan and links only serve EASY, conservative backfilling and dependencies. Numba compiles a function for the
+    types that it is given and leaves out the branch of `if place is None` that cannot be taken, so that a run compiles
+    no more than it needs.
     """
 
     core: Core

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from unspool.engine.state import COMPLETED, KILLED, TIMED_OUT, Core, Place
+from unspool.engine.state import COMPLETED, KILLED, TIMED_OUT, Array, Core, Place
 from unspool.errors import DecisionError
 
 if TYPE_CHECKING:
@@ -23,16 +23,36 @@ class Seen(Protocol):
 
     clairvoyant: bool
     workload: Workload
-    core: Core
-    place: Place | None
-    used: Any
 
-    def waiting_jobs(self, first: int = 0, most: int | None = None) -> list[int]: ...
-    def running_jobs(self) -> list[int]: ...
-    def arrived_jobs(self) -> list[int]: ...
-    def ended_jobs(self) -> list[int]: ...
-    def room_for(self, job: int) -> dict[int, int] | None: ...
-    def decide(self, policy: CompiledScheduler) -> None: ...
+    @property
+    def core(self) -> Core:
+        """Clock, jobs, queue, running jobs and attempts."""
+
+    @property
+    def place(self) -> Place | None:
+        """Machines, or None on a pool."""
+
+    @property
+    def used(self) -> Array:
+        """For each job of the run its position in the workload."""
+
+    def waiting_jobs(self, first: int = 0, most: int | None = None) -> list[int]:
+        """Waiting jobs in queue order, from a slot on."""
+
+    def running_jobs(self) -> list[int]:
+        """Running jobs, by the time at which they are taken to end."""
+
+    def arrived_jobs(self) -> list[int]:
+        """Jobs that joined the queue since the last view."""
+
+    def ended_jobs(self) -> list[int]:
+        """Jobs that ended since the last view."""
+
+    def room_for(self, job: int) -> dict[int, int] | None:
+        """Where a job would be put now, or None."""
+
+    def decide(self, policy: CompiledScheduler) -> None:
+        """Let a built-in policy decide this instant."""
 
 
 class Job:

@@ -6,39 +6,23 @@ returns to Python only to grow an array or to report progress.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from unspool.engine.events import DEFERRED, WAKE, push_event
-from unspool.engine.journal import cancel_end, end_attempt, reject_waiting, release_dependents
-from unspool.engine.machines import free_machines
-from unspool.engine.profile import give_back_time
 from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, no_plan, no_shadow, pose
-from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import DEFER, DONE, KILLED, QUEUED, ROOM, RUNNING, Array, Core, Place, State
+from unspool.engine.state import DEFER, DONE, ROOM, RUNNING, Array, Core, Place, State
 from unspool.errors import DecisionError, RunError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
-from unspool.policies.base import (
-    CONSERVATIVE,
-    EASY,
-    OUTSIDE,
-    Annotate,
-    CompiledScheduler,
-    Decision,
-    Kill,
-    Reject,
-    Scheduler,
-    Start,
-    WakeAt,
-)
+from unspool.policies.base import CONSERVATIVE, EASY, OUTSIDE, CompiledScheduler, Decision, Scheduler
 from unspool.policies.view import Job, View
+from unspool.simulation.decisions import carry_out
 from unspool.simulation.loop import compile_for, decide_once, run_on
 
 __all__ = ["Engine", "Policy"]
@@ -75,7 +59,7 @@ class Engine:
         self.clairvoyant = False
         self.annotations: dict[str, list[str]] = {}
         self._problem: Problem = pose(workload, platform, kill_at_walltime=kill_at_walltime)
-        self._state: State = self._problem.state
+        self.state: State = self._problem.state
         self._turned_away: list[tuple[int | None, str | None, str]] = []
         self._pending: dict[int, list[Decision]] = {}
         self._ready_at = float("-inf")
@@ -89,12 +73,12 @@ class Engine:
     @property
     def core(self) -> Core:
         """Clock, jobs, queue, running jobs and attempts."""
-        return self._state.core
+        return self.state.core
 
     @property
     def place(self) -> Place | None:
         """Machines and what is free on them; None on a pool."""
-        return self._state.place
+        return self.state.place
 
     @property
     def used(self) -> Array:
@@ -131,9 +115,9 @@ class Engine:
     def advance(self) -> View | None:
         """Run to the next instant at which somebody must decide; None when nothing is left to happen."""
         while True:
-            status = run_on(self._state, OUTSIDE)
+            status = run_on(self.state, OUTSIDE)
             if status == ROOM:
-                self._state = grow(self._state)
+                self.state = grow(self.state)
             elif status == DEFER:
                 self._carry_out_deferred()
             elif status == DONE:
@@ -150,7 +134,7 @@ class Engine:
         self._carry_out(list(decisions or ()))
         if ready_at is not None and ready_at > self.now:
             self._ready_at = ready_at
-            self._push(ready_at, WAKE, 0)
+            self.push(ready_at, WAKE, 0)
 
     def decide(self, policy: CompiledScheduler) -> None:
         """Let a built-in policy decide the present instant."""
@@ -158,14 +142,14 @@ class Engine:
             self._forget_plans()
         self._last_policy = policy.code
         self._remember(policy.code)
-        self._state = grow(self._state)
-        decide_once(self._state, policy.code)
+        self.state = grow(self.state)
+        decide_once(self.state, policy.code)
 
     def compile(self, policy: Policy) -> None:
         """Compile, or load from disk, what a run under this policy needs; `run` does so too, on its way."""
         code = policy.code if isinstance(policy, CompiledScheduler) else OUTSIDE
         self._remember(code)
-        compile_for(self._state)
+        compile_for(self.state)
 
     def run(self, policy: Policy, progress: Callable[[int, int], None] | None = None) -> None:
         """Run to the end under a policy. `progress` is called now and then with (jobs started, jobs in all)."""
@@ -175,7 +159,9 @@ class Engine:
             self._run_outside(policy, progress)
         left = int(self.core.clock[0]["queued"])
         if left:
-            shown = ", ".join(self._id(job) for job in self.waiting_jobs(0, _SHOWN)) + (", …" if left > _SHOWN else "")
+            shown = ", ".join(self.id_of(job) for job in self.waiting_jobs(0, _SHOWN)) + (
+                ", …" if left > _SHOWN else ""
+            )
             raise RunError(f"nothing is left to happen, but the policy let {left} jobs wait for ever: {shown}")
 
     # What a view asks.
@@ -225,11 +211,11 @@ class Engine:
         while True:
             before, began = int(clock["attempts"]), perf_counter()
             clock["pause_at"] = before + step
-            status = run_on(self._state, code)
+            status = run_on(self.state, code)
             if status == DONE:
                 break
             if status == ROOM:
-                self._state = grow(self._state)
+                self.state = grow(self.state)
             done = int(clock["attempts"])
             if progress is not None:
                 progress(done, total)
@@ -241,10 +227,10 @@ class Engine:
 
     def _remember(self, code: int) -> None:
         """Make room for what a policy remembers from one round to the next."""
-        if code == EASY and self._state.shadow is None:
-            self._state = self._state._replace(shadow=no_shadow())
-        elif code == CONSERVATIVE and self._state.plan is None:
-            self._state = self._state._replace(plan=no_plan())
+        if code == EASY and self.state.shadow is None:
+            self.state = self.state._replace(shadow=no_shadow())
+        elif code == CONSERVATIVE and self.state.plan is None:
+            self.state = self.state._replace(plan=no_plan())
 
     def _run_outside(self, policy: Policy, progress: Callable[[int, int], None] | None) -> None:
         decide = policy.decide if isinstance(policy, Scheduler) else policy
@@ -261,122 +247,45 @@ class Engine:
 
     def _carry_out_deferred(self) -> None:
         token = int(self.core.clock[0]["deferred"])
-        self._state = grow(self._state)
+        self.state = grow(self.state)
         self._carry_out(self._pending.pop(token))
 
     def _carry_out(self, decisions: list[Decision]) -> None:
         for at, decision in enumerate(decisions):
-            if decision.at is not None and decision.at > self.now:
+            later = getattr(decision, "at", None)
+            if later is not None and later > self.now:
                 token = max(self._pending, default=0) + 1
                 self._pending[token] = decisions[at:]
-                self._push(decision.at, DEFERRED, token)
+                self.push(later, DEFERRED, token)
                 return
-            carry_out = _CARRY_OUT.get(type(decision))
-            if carry_out is None:
-                raise DecisionError(f"{decision!r} is not a decision; expected Start, Reject, Kill, WakeAt or Annotate")
             carry_out(self, decision)
 
-    def _push(self, time: float, kind: int, subject: int) -> None:
+    def push(self, time: float, kind: int, subject: int) -> None:
+        """Put an event on the heap, making room for it."""
         if self.core.clock[0]["events"] == len(self.core.events):
             events = np.concatenate([self.core.events, np.zeros_like(self.core.events)])
-            self._state = self._state._replace(core=self.core._replace(events=events))
+            self.state = self.state._replace(core=self.core._replace(events=events))
         push_event(self.core.clock, self.core.events, time, kind, subject)
 
-    def _start(self, decision: Start) -> None:
-        job = self._job(decision.job, decision, QUEUED, "is not waiting")
-        if decision.machines is not None:
-            self._pick_named(job, decision)
-            start_on_picked(self.core, self.place, job)
-        elif self.place is None:
-            size, free = int(self.core.jobs[job]["size"]), int(self.core.clock[0]["free"])
-            if size > free:
-                raise DecisionError(f"{_name(decision)} at {self.now:g} s: it needs {size} cores, {free} are free")
-            start_by_count(self.core, self.place, job)
-        elif pick(self.core, self.place, job):
-            start_on_picked(self.core, self.place, job)
-        else:
-            raise DecisionError(f"{_name(decision)} at {self.now:g} s: no machines have room for it")
-
-    def _pick_named(self, job: int, decision: Start) -> None:
-        """Check the machines that a policy named, and write them into `picked`."""
-        if self.place is None:
-            raise DecisionError(f"{_name(decision)}: a pool has no machines to choose from")
-        shape = self.place.shapes[self.core.jobs[job]["shape"]]
-        named = decision.machines
-        units_on = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named or (), 0)
-        if not isinstance(named, Mapping):
-            units_on = _dealt(units_on, int(shape["units"]), bool(shape["distinct"]), self._fit(job))
-        fit = self._fit(job)
-        for machine, units in units_on.items():
-            if not 0 <= machine < len(self.place.machines):
-                raise DecisionError(f"{_name(decision)}: there is no machine {machine}")
-            if units < 1 or units > fit(machine):
-                raise DecisionError(
-                    f"{_name(decision)} at {self.now:g} s: {units} units on machine {machine}, where {fit(machine)} fit"
-                )
-        if sum(units_on.values()) != shape["units"]:
-            raise DecisionError(
-                f"{_name(decision)}: {sum(units_on.values())} units placed; the job has {int(shape['units'])}"
-            )
-        for at, (machine, units) in enumerate(sorted(units_on.items())):
-            self.place.picked[at] = (machine, machine, units)
-        self.core.clock[0]["picked"] = len(units_on)
-
-    def _fit(self, job: int) -> Callable[[int], int]:
-        """How many units of a job fit on a machine now."""
-        shape = int(self.core.jobs[job]["shape"])
-        need, one = self.place.need[shape], bool(self.place.shapes[shape]["distinct"])
-        partition = self.place.shapes[shape]["partition"]
-
-        def fit(machine: int) -> int:
-            if not self.place.allowed[partition, self.place.machines[machine]["group"]]:
-                return 0
-            asked = need > 0
-            most = int((self.place.free[machine][asked] // need[asked]).min())
-            return min(most, 1) if one else most
-
-        return fit
-
-    def _reject(self, decision: Reject) -> None:
-        job = self._job(decision.job, decision, QUEUED, "is not waiting")
-        reject_waiting(self.core, job)
-        self._turned_away.append((self._line(job), self._id(job), decision.reason))
-        release_dependents(self.core, self._state.links, job)
-
-    def _kill(self, decision: Kill) -> None:
-        job = self._job(decision.job, decision, RUNNING, "is not running")
-        cancel_end(self.core, job)
-        free_machines(self.core, self.place, job)
-        give_back_time(self.core, self._state.plan, job)
-        end_attempt(self.core, job, KILLED)
-        release_dependents(self.core, self._state.links, job)
-
-    def _wake(self, decision: WakeAt) -> None:
-        if not decision.time > self.now:
-            raise DecisionError(f"WakeAt({decision.time:g}) at {self.now:g} s: the time must be later than now")
-        self._push(decision.time, WAKE, 0)
-
-    def _annotate(self, decision: Annotate) -> None:
-        job = self._job(decision.job, decision, None, "")
-        self.annotations.setdefault(self._id(job), []).append(decision.text)
+    def turn_away(self, job: int, reason: str) -> None:
+        """Remember why a job was rejected."""
+        self._turned_away.append((self._line(job), self.id_of(job), reason))
 
     # Who is who.
 
-    def _job(self, named: Job | str, decision: Decision, state: int | None, otherwise: str) -> int:
+    def index_of(self, named: Job | str, decision: str) -> int:
+        """The position in this run of a job that a decision names."""
         if isinstance(named, Job):
-            job = named.index
-        else:
-            if self._index_of_id is None:
-                ids = self.workload.table["job_id"].gather(pl.Series(self.used))
-                self._index_of_id = {job_id: at for at, job_id in enumerate(ids)}
-            if named not in self._index_of_id:
-                raise DecisionError(f"{_name(decision)}: no job '{named}' takes part in this run")
-            job = self._index_of_id[named]
-        if state is not None and self.core.fate[job]["state"] != state:
-            raise DecisionError(f"{_name(decision)} at {self.now:g} s: job '{self._id(job)}' {otherwise}")
-        return job
+            return named.index
+        if self._index_of_id is None:
+            ids = self.workload.table["job_id"].gather(pl.Series(self.used))
+            self._index_of_id = {job_id: at for at, job_id in enumerate(ids)}
+        if named not in self._index_of_id:
+            raise DecisionError(f"{decision}: no such job takes part in this run")
+        return self._index_of_id[named]
 
-    def _id(self, job: int) -> str:
+    def id_of(self, job: int) -> str:
+        """The name of a job in the log."""
         return str(self.workload.table["job_id"][int(self.used[job])])
 
     def _line(self, job: int) -> int:
@@ -394,35 +303,13 @@ class Engine:
         clock["planning"] = clock["plans"] = clock["plan_ends"] = clock["ended_early"] = 0
         clock["fresh"] = clock["first"]
         self.core.fate["planned_end"][self.waiting_jobs()] = 0.0
-        self._state = self._state._replace(shadow=None)
+        self.state = self.state._replace(shadow=None)
 
     def _never_eligible(self) -> list[tuple[int | None, str | None, str]]:
-        links = self._state.links
+        links = self.state.links
         if links is None or self.core.clock[0]["events"] or self.core.clock[0]["queued"]:
             return []
         if self.core.clock[0]["next_arrival"] < len(self.core.jobs):
             return []
         stuck = np.flatnonzero(links.open > 0)
-        return [(self._line(job), self._id(job), "waits for jobs that wait for it") for job in stuck.tolist()]
-
-
-_CARRY_OUT: dict[type[Decision], Callable[[Engine, Any], None]] = {
-    Start: Engine._start,
-    Reject: Engine._reject,
-    Kill: Engine._kill,
-    WakeAt: Engine._wake,
-    Annotate: Engine._annotate,
-}
-
-
-def _dealt(units_on: dict[int, int], units: int, distinct: bool, fit: Callable[[int], int]) -> dict[int, int]:
-    """Units over machines that were named without numbers: as many as fit on each, in their order."""
-    for machine in units_on:
-        units_on[machine] = min(units, 1) if distinct else min(units, fit(machine))
-        units -= units_on[machine]
-    return {machine: given for machine, given in units_on.items() if given > 0}
-
-
-def _name(decision: Decision) -> str:
-    job = getattr(decision, "job", None)
-    return f"{type(decision).__name__}({job.id if isinstance(job, Job) else job!r})"
+        return [(self._line(job), self.id_of(job), "waits for jobs that wait for it") for job in stuck.tolist()]

@@ -47,4 +47,4 @@ def run_on(state: State, policy: int) -> int:
 def compile_for(state: State) -> None:
     """Compile the loop for the parts that a state has, or load it from disk, without running it."""
     if hasattr(run_on, "compile"):  # a plain function under NUMBA_DISABLE_JIT
-        run_on.compile((typeof(state), int64))
+        run_on.compile((typeof(state), int64))  # type: ignore[no-untyped-call]

@@ -35,7 +35,7 @@ def easy(core: Core, place: Place | None, later: Later | None, shadow: Array | N
         return
     if renew_overdue(core):
         core.clock[0]["releases"] += 1  # the shadow time moved
-    if later is None:
+    if later is None or place is None:
         _by_count(core, place, shadow)
     else:
         _on_machines(core, place, later, shadow)

@@ -25,7 +25,7 @@ class Fcfs(CompiledScheduler):
 @compiled
 def fcfs(core: Core, place: Place | None, later: Later | None) -> None:
     """One round of FCFS."""
-    if later is None:
+    if later is None or place is None:
         fcfs_by_count(core, place)
     else:
         fcfs_on_machines(core, place)

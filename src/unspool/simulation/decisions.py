@@ -1,0 +1,136 @@
+"""Carrying out what a policy decided: each kind is checked when it is applied, and a violation names the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from unspool.engine.events import WAKE
+from unspool.engine.journal import cancel_end, end_attempt, reject_waiting, release_dependents
+from unspool.engine.machines import free_machines
+from unspool.engine.profile import give_back_time
+from unspool.engine.selection import pick
+from unspool.engine.starts import start_by_count, start_on_picked
+from unspool.engine.state import KILLED, QUEUED, RUNNING, Place
+from unspool.errors import DecisionError
+from unspool.policies.base import Annotate, Decision, Kill, Reject, Start, WakeAt
+from unspool.policies.view import Job
+
+if TYPE_CHECKING:
+    from unspool.simulation.engine import Engine
+
+__all__ = ["carry_out"]
+
+
+def carry_out(engine: Engine, decision: Decision) -> None:
+    """Do at once what a decision says."""
+    by_kind = _BY_KIND.get(type(decision))
+    if by_kind is None:
+        raise DecisionError(f"{decision!r} is not a decision; expected Start, Reject, Kill, WakeAt or Annotate")
+    by_kind(engine, decision)
+
+
+def _start(engine: Engine, decision: Start) -> None:
+    job = _job(engine, decision, QUEUED, "is not waiting")
+    core, place = engine.core, engine.place
+    if place is None:
+        if decision.machines is not None:
+            raise DecisionError(f"{_name(decision)}: a pool has no machines to choose from")
+        size, free = int(core.jobs[job]["size"]), int(core.clock[0]["free"])
+        if size > free:
+            raise DecisionError(f"{_name(decision)} at {engine.now:g} s: it needs {size} cores, {free} are free")
+        start_by_count(core, place, job)
+        return
+    if decision.machines is not None:
+        _pick_named(engine, place, job, decision)
+    elif not pick(core, place, job):
+        raise DecisionError(f"{_name(decision)} at {engine.now:g} s: no machines have room for it")
+    start_on_picked(core, place, job)
+
+
+def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None:
+    """Check the machines that a policy named, and write them into `picked`."""
+    shape = int(engine.core.jobs[job]["shape"])
+    units = int(place.shapes[shape]["units"])
+    named = decision.machines
+    for machine in named or ():
+        if not 0 <= machine < len(place.machines):
+            raise DecisionError(f"{_name(decision)}: there is no machine {machine}")
+    if isinstance(named, Mapping):
+        units_on = dict(named)
+    else:
+        units_on, left = {}, units
+        for machine in named or ():
+            units_on[machine] = min(left, _fit(place, machine, shape))
+            left -= units_on[machine]
+    for machine, given in units_on.items():
+        fit = _fit(place, machine, shape)
+        if not 1 <= given <= fit:
+            raise DecisionError(f"{_name(decision)} at {engine.now:g} s: {given} units on machine {machine}: {fit} fit")
+    if sum(units_on.values()) != units:
+        raise DecisionError(f"{_name(decision)}: {sum(units_on.values())} units placed; the job has {units}")
+    licences = place.licence_need[shape] > place.licence
+    if licences.any():
+        raise DecisionError(f"{_name(decision)} at {engine.now:g} s: the licences that it takes are not free")
+    for at, (machine, given) in enumerate(sorted(units_on.items())):
+        place.picked[at] = (machine, machine, given)
+    engine.core.clock[0]["picked"] = len(units_on)
+
+
+def _fit(place: Place, machine: int, shape: int) -> int:
+    """How many units of a shape fit on a machine now."""
+    if not place.allowed[place.shapes[shape]["partition"], place.machines[machine]["group"]]:
+        return 0
+    need = place.need[shape]
+    asked = need > 0
+    most = int((place.free[machine][asked] // need[asked]).min())
+    return min(most, 1) if place.shapes[shape]["distinct"] else most
+
+
+def _reject(engine: Engine, decision: Reject) -> None:
+    job = _job(engine, decision, QUEUED, "is not waiting")
+    reject_waiting(engine.core, job)
+    engine.turn_away(job, decision.reason)
+    release_dependents(engine.core, engine.state.links, job)
+
+
+def _kill(engine: Engine, decision: Kill) -> None:
+    job = _job(engine, decision, RUNNING, "is not running")
+    core, state = engine.core, engine.state
+    cancel_end(core, job)
+    free_machines(core, state.place, job)
+    give_back_time(core, state.plan, job)
+    end_attempt(core, job, KILLED)
+    release_dependents(core, state.links, job)
+
+
+def _wake(engine: Engine, decision: WakeAt) -> None:
+    if not decision.time > engine.now:
+        raise DecisionError(f"WakeAt({decision.time:g}) at {engine.now:g} s: the time must be later than now")
+    engine.push(decision.time, WAKE, 0)
+
+
+def _annotate(engine: Engine, decision: Annotate) -> None:
+    job = engine.index_of(decision.job, _name(decision))
+    engine.annotations.setdefault(engine.id_of(job), []).append(decision.text)
+
+
+def _job(engine: Engine, decision: Start | Reject | Kill, state: int, otherwise: str) -> int:
+    job = engine.index_of(decision.job, _name(decision))
+    if engine.core.fate[job]["state"] != state:
+        raise DecisionError(f"{_name(decision)} at {engine.now:g} s: the job {otherwise}")
+    return job
+
+
+def _name(decision: Any) -> str:
+    job = decision.job
+    return f"{type(decision).__name__}({job.id if isinstance(job, Job) else job!r})"
+
+
+_BY_KIND: dict[type[Decision], Callable[[Engine, Any], None]] = {
+    Start: _start,
+    Reject: _reject,
+    Kill: _kill,
+    WakeAt: _wake,
+    Annotate: _annotate,
+}
