@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from unspool.results.compare import comparison
     from unspool.results.result import Result
     from unspool.results.run import run
-    from unspool.results.store import save
+    from unspool.results.store import load, save
     from unspool.simulation.engine import Engine
     from unspool.workloads import read_workload, write_workload
 
@@ -32,7 +32,7 @@ _HOME = {
     "unspool.results.compare": ("comparison",),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
-    "unspool.results.store": ("save",),
+    "unspool.results.store": ("load", "save"),
     "unspool.simulation.engine": ("Engine",),
     "unspool.workloads": ("read_workload", "write_workload"),
 }
@@ -41,7 +41,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
     "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "comparison", "read_platform", "read_workload", "run", "save", "write_workload",
+    "comparison", "load", "read_platform", "read_workload", "run", "save", "write_workload",
 ]  # fmt: skip
 
 

@@ -13,7 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["DecisionError", "InputError", "RunError", "UnitError", "UnknownName", "UnspoolError"]
+__all__ = ["DecisionError", "InputError", "RunError", "UnitError", "UnknownName", "UnspoolError", "shown"]
+
+
+def shown(text: str, length: int = 60) -> str:
+    """A piece of somebody's input for a message: on one line, cut to what fits one.
+
+    >>> shown("two\\nlines"), shown("abcdefgh", 5)
+    ('two?lines', 'abcd…')
+    """
+    printable = "".join(char if char.isprintable() else "?" for char in text[: length + 1])
+    return printable if len(printable) <= length else f"{printable[: length - 1]}…"
 
 
 class UnspoolError(Exception):
@@ -35,11 +45,12 @@ class UnknownName(InputError):  # noqa: N818  (it is the name that is wrong)
     "unknown policy 'esay'; did you mean 'easy'? Known: easy, fcfs"
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], otherwise: str = "") -> None:
         names = sorted(known)
         near = get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"; did you mean '{near[0]}'?" if near else "."
-        super().__init__(f"unknown {kind} '{name}'{hint} Known: {', '.join(names)}")
+        offered = ", ".join([*names, otherwise] if otherwise else names)
+        super().__init__(f"unknown {kind} '{shown(name)}'{hint} Known: {offered}")
 
 
 class RunError(UnspoolError):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
+from inspect import signature
+from operator import attrgetter
 from typing import Any
 
-from unspool.errors import InputError, UnknownName
+from unspool.errors import InputError, UnknownName, UnspoolError
 
-__all__ = ["BUILT_IN", "available", "build"]
+__all__ = ["BUILT_IN", "available", "build", "load"]
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "schedulers": {
@@ -20,9 +25,11 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
 }
 """For each kind of part its names and where they live; a new one is one line here."""
 
+_METHOD = {"schedulers": "decide"}
+
 
 def available(kind: str) -> dict[str, str]:
-    """Every name of a kind and where it comes from, ours first."""
+    """Every name of a kind and where it comes from; of two with one name ours counts."""
     if kind not in BUILT_IN:
         raise UnknownName("kind of plugin", kind, BUILT_IN)
     found = {point.name: point.value for point in entry_points(group=f"unspool.{kind}")}
@@ -32,35 +39,65 @@ def available(kind: str) -> dict[str, str]:
 def build(kind: str, text: str) -> Any:
     """Make a part from its name, with parameters where given: `easy`, `name:key=value,key=value`, `module:Name`.
 
-    A class is called with the parameters; a function, which takes none, is returned as it is.
+    A class is called with the parameters; a function, which takes none, is returned as it is. A module is also looked
+    for in the current folder.
     """
     name, _, rest = text.partition(":")
     names = available(kind)
     if name in names:
         target = names[name]
-    elif rest and "=" not in rest.split(":")[0]:
+    elif name and rest and "=" not in rest.split(":")[0]:
         attribute, _, rest = rest.partition(":")
         target = f"{name}:{attribute}"
     else:
-        raise UnknownName(kind.removesuffix("s"), name, names)
-    found = _load(target, text)
+        raise UnknownName(kind.removesuffix("s"), name, names, "or one of your own as module:Name")
+    found = load(target)
     parameters = _parameters(rest, text)
-    if not isinstance(found, type):
-        if parameters:
-            raise InputError(f"'{text}': {target} is a function and takes no parameters")
-        return found
-    try:
-        return found(**parameters)
-    except TypeError as error:
-        raise InputError(f"'{text}': {error}") from error
+    part = _made(found, parameters, text) if isinstance(found, type) else found
+    if part is found and parameters:
+        raise InputError(f"'{text}': {target} is no class and takes no parameters")
+    if not (callable(part) or hasattr(part, _METHOD[kind])):
+        raise InputError(f"'{text}': {target} is no {kind.removesuffix('s')}; expected {_METHOD[kind]}(view)")
+    return part
 
 
-def _load(target: str, text: str) -> Any:
+def load(target: str) -> Any:
+    """What `module:Name` stands for; the current folder is looked in first, as `python -m` does."""
     module, _, attribute = target.partition(":")
     try:
-        return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"'{text}': cannot load {attribute} from {module}: {error}") from error
+        with _current_folder_first():
+            return attrgetter(attribute)(import_module(module))
+    # A module may raise anything while it is imported.
+    except (Exception, SystemExit) as error:
+        reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        hint = "; leave .py out" if attribute and module.endswith(".py") else ""
+        raise InputError(f"cannot load {attribute} from {module}: {reason}{hint}") from error
+
+
+@contextmanager
+def _current_folder_first() -> Iterator[None]:
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    invalidate_caches()
+    try:
+        yield
+    finally:
+        with suppress(ValueError):
+            sys.path.remove(folder)
+
+
+def _made(found: Callable[..., Any], parameters: dict[str, Any], text: str) -> Any:
+    try:
+        signature(found).bind(**parameters)
+    except TypeError as error:
+        raise InputError(f"'{text}': {error}") from error
+    try:
+        return found(**parameters)
+    except UnspoolError:
+        raise
+    # A class of somebody else's may raise anything while it is made.
+    except Exception as error:
+        raise InputError(f"'{text}': {type(error).__name__}: {error}") from error
 
 
 def _parameters(text: str, whole: str) -> dict[str, Any]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
-from unspool.errors import InputError, UnspoolError
+from unspool.errors import InputError, UnspoolError, shown
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run_command"]
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+_DEBUG = "UNSPOOL_DEBUG"
+_LONGEST = 1000  # characters of a complaint
 
 app = App(
     name="unspool",
@@ -30,6 +35,11 @@ app.register_install_completion_command(name="--install-completion", help="Insta
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 the run failed, 2 wrong usage or input that cannot be used."""
+    # Batch systems end jobs with SIGTERM: clean up as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, as with >&-
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it lives as long as the process)
     sys.exit(run_command(arguments))
 
 
@@ -37,6 +47,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     """The same without leaving: returns the exit code."""
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except CycloptsError as error:
         return _complain(_usage(error), WRONG_INPUT)
     except InputError as error:
@@ -44,18 +55,44 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     except UnspoolError as error:
         return _complain(str(error), FAILED)
     except KeyboardInterrupt:
-        return _complain("interrupted; nothing was written", INTERRUPTED)
+        return _complain("interrupted: what was not yet whole is not kept", INTERRUPTED)
     except BrokenPipeError:
-        sys.stderr.close()
+        _forget_streams()
         return FAILED
+    except MemoryError:
+        return _complain("not enough memory for this log on this platform", FAILED)
+    except OSError as error:
+        _forget_streams()
+        return _complain(f"cannot write: {error.strerror or error}", FAILED)
+    except Exception as error:
+        if os.environ.get(_DEBUG):
+            traceback.print_exc()
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(at.filename)}, line {at.lineno}"
+        what = f"{type(error).__name__}: {error} ({where})"
+        return _complain(f"a fault of unspool itself; please report what {_DEBUG}=1 shows: {what}", FAILED)
     return int(code or DONE)
 
 
 def _usage(error: CycloptsError) -> str:
+    verb = " ".join(["unspool", *(error.command_chain or ())])
     text = " ".join(str(error).split())
-    return text + ("" if "--help" in text else " Try: unspool --help")
+    if isinstance(error, UnusedCliTokensError):
+        first = (error.unused_tokens or [""])[0]
+        text = f"'{first}' is one argument too many; an option with several values is given once for each."
+    return f"{text} Try: {verb} --help"
 
 
 def _complain(sentence: str, code: int) -> int:
-    sys.stderr.write(f"unspool: {sentence}\n")
+    sys.stderr.write(f"unspool: {shown(sentence, _LONGEST)}\n")
     return code
+
+
+def _forget_streams() -> None:
+    """Nobody listens any more: let Python's own flush at exit go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())

@@ -5,35 +5,41 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from unspool.errors import shown
 from unspool.units import format_duration
 
-__all__ = ["Progress", "announce", "note", "print_json", "print_table", "print_text"]
+__all__ = ["Announcement", "Progress", "note", "print_json", "print_table", "print_text"]
 
 _SHOW_AFTER_S = 2.0
 _LINE_EVERY_S = 10.0
-_NARROW = 140  # columns of a table that goes to a file
+_WIDTH = 120  # of a table that goes to a file
+_LONGEST = 1000  # characters of a note
 
 
 def _console(stream: Any) -> Console:
-    return Console(file=stream, highlight=False, width=None if stream.isatty() else _NARROW)
+    return Console(
+        file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else _WIDTH
+    )  # fmt: skip
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """A table on stdout; every column but the first is aligned to the right."""
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for at, name in enumerate(header):
-        table.add_column(name, justify="left" if at == 0 else "right", no_wrap=at == 0)
+        table.add_column(name, justify="left" if at == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    _console(sys.stdout).print(table)
+    console = _console(sys.stdout)
+    if title is not None:
+        console.print(title, soft_wrap=True)
+    console.print(table)
 
 
 def print_text(text: str) -> None:
@@ -42,25 +48,35 @@ def print_text(text: str) -> None:
 
 
 def print_json(content: object) -> None:
-    """JSON on stdout."""
-    print_text(json.dumps(content, indent=2, ensure_ascii=False))
+    """JSON on stdout, in ASCII, so that it is the same in every locale."""
+    print_text(json.dumps(content, indent=2, allow_nan=False))
 
 
 def note(text: str) -> None:
     """A line on stderr."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(shown(text, _LONGEST) + "\n")
 
 
-@contextmanager
-def announce(text: str, after_s: float = _SHOW_AFTER_S) -> Iterator[None]:
-    """Say what is going on if it takes longer than so many seconds."""
-    timer = threading.Timer(after_s, note, [text])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+class Announcement:
+    """Says what is going on if it takes longer than two seconds; once, however often it is entered."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._is_told = False
+        self._timer = threading.Timer(0.0, self._tell)
+
+    def __enter__(self) -> None:
+        self._timer = threading.Timer(_SHOW_AFTER_S, self._tell)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _tell(self) -> None:
+        if not self._is_told:
+            self._is_told = True
+            note(self._text)
 
 
 class Progress:
@@ -68,27 +84,29 @@ class Progress:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._began = perf_counter()
-        self._shown = self._began
-        self._live = sys.stderr.isatty()
+        self._is_live = sys.stderr.isatty()
+        self._began: float | None = None
+        self._due = 0.0
         self._on_screen = False
 
     def __call__(self, done: int, total: int) -> None:
         """Called now and then with how many of how many are done."""
         now = perf_counter()
-        elapsed = now - self._began
-        due = elapsed > _SHOW_AFTER_S and (self._live or now - self._shown > _LINE_EVERY_S)
-        if due and done < total:
-            rate = done / elapsed
-            left = format_duration(round((total - done) / rate)) if done else "unknown"
-            text = f"{self._what}: {done:,} of {total:,} jobs, {rate:,.0f} jobs/s, {left} left"
-            sys.stderr.write(f"\r\x1b[2K{text}" if self._live else text + "\n")
-            sys.stderr.flush()
-            self._shown = now
-            self._on_screen = self._live
+        if self._began is None:
+            self._began, self._due = now, now + _SHOW_AFTER_S
+        if now < self._due or done >= total:
+            return
+        rate = done / (now - self._began)
+        left = format_duration(round((total - done) / rate)) if done else "unknown"
+        text = f"{self._what}: {done:,} of {total:,} jobs, {rate:,.0f} jobs/s, {left} left"
+        sys.stderr.write(f"\r\x1b[2K{text}" if self._is_live else text + "\n")
+        sys.stderr.flush()
+        self._due = now if self._is_live else now + _LINE_EVERY_S
+        self._on_screen = self._is_live
 
     def clear(self) -> None:
         """Wipe the line."""
         if self._on_screen:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
+            self._on_screen = False

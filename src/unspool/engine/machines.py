@@ -14,30 +14,49 @@ from unspool.engine.state import Array, Core, Later, Place
 
 __all__ = [
     "change_gain", "clear_later", "free_machines", "licences_suffice", "take_picked", "touch",
+    "units_left",
     "units_that_fit",
+    "watch",
 ]  # fmt: skip
-
-_MANY = 1 << 40
 
 
 @inlined
 def units_that_fit(place: Place, gain: Array, machine: int, shape: int, later: bool) -> int:
-    """How many units of a shape fit on what a machine has free, now or later (at most 1 if they must be apart)."""
+    """How many units of one job of a shape fit on what a machine has free, now or later."""
     shapes, free, need = place.shapes, place.free, place.need
     fit = 0
     if place.allowed[shapes[shape]["partition"], place.machines[machine]["group"]] != 0:
         if shapes[shape]["plain"] != 0:
             cores = int(free[machine, 0] + gain[machine, 0] if later else free[machine, 0])
-            fit = cores if shapes[shape]["cores"] == 1 else cores // shapes[shape]["cores"]
+            fit = min(cores if shapes[shape]["cores"] == 1 else cores // shapes[shape]["cores"], shapes[shape]["units"])
         else:
-            fit = _MANY
+            fit = shapes[shape]["units"]
             for resource in range(free.shape[1]):
                 asked = need[shape, resource]
                 if asked > 0.0:
                     room = free[machine, resource] + gain[machine, resource] if later else free[machine, resource]
-                    fit = min(fit, int(room / asked))  # exact: both are whole numbers below 2**53
+                    if fit * asked > room:
+                        fit = int(room / asked)  # exact: both are whole numbers below 2**53
         if shapes[shape]["distinct"] != 0:
             fit = min(fit, 1)
+    return max(fit, 0)
+
+
+@inlined
+def units_left(place: Place, gain: Array, machine: int, shape: int, other: int, taken: int) -> int:
+    """How many units of one job of a shape fit later if so many units of another stay on the machine until then."""
+    shapes, need = place.shapes, place.need
+    fit = 0
+    if place.allowed[shapes[shape]["partition"], place.machines[machine]["group"]] != 0:
+        fit = shapes[shape]["units"]
+        if shapes[shape]["distinct"] != 0:
+            fit = 1
+        for resource in range(need.shape[1]):
+            asked = need[shape, resource]
+            if asked > 0.0:
+                room = place.free[machine, resource] + gain[machine, resource] - taken * need[other, resource]
+                if fit * asked > room:
+                    fit = int(room / asked)
     return max(fit, 0)
 
 
@@ -52,9 +71,12 @@ def licences_suffice(licence: Array, gain: Array, licence_need: Array, shape: in
 
 
 @inlined
-def _change_row(place: Place, one_core: bool, first: int, last: int, shape: int, units: int) -> None:
+def _change_row(core: Core, place: Place, first: int, last: int, shape: int, units: int) -> None:
     """Give back (units > 0) or take (units < 0) so many units of a shape on each machine from first to last."""
-    if one_core and place.shapes[shape]["plain"] != 0:  # the whole row at a stroke
+    clock = core.clock
+    for resource in range(place.free.shape[1]):
+        place.total[resource] += (last - first + 1) * units * place.need[shape, resource]
+    if clock[0]["one_core"] != 0 and place.shapes[shape]["plain"] != 0 and clock[0]["watched"] < 0:
         for machine in range(first, last + 1):
             place.free[machine, 0] += units
         if units > 0:
@@ -63,22 +85,45 @@ def _change_row(place: Place, one_core: bool, first: int, last: int, shape: int,
             bitset.discard_range(place.bits, len(place.machines), first, last)
     else:
         for machine in range(first, last + 1):
-            _change_machine(place, machine, shape, units)
+            _change_machine(core, place, machine, shape, units)
 
 
 @inlined
-def _change_machine(place: Place, machine: int, shape: int, units: int) -> None:
-    free, need = place.free, place.need
-    before = free[machine, 0]
-    if place.shapes[shape]["plain"] != 0:
-        free[machine, 0] = before + units * place.shapes[shape]["cores"]
-    else:
-        for resource in range(free.shape[1]):
-            free[machine, resource] += units * need[shape, resource]
-    if before == 0.0:
-        bitset.add(place.bits, len(place.machines), machine)
-    elif free[machine, 0] == 0.0:
-        bitset.discard(place.bits, len(place.machines), machine)
+def _change_machine(core: Core, place: Place, machine: int, shape: int, units: int) -> None:
+    """The same on one machine."""
+    clock, free, machines = core.clock, place.free, place.machines
+    has_room = True
+    for resource in range(free.shape[1]):
+        left = free[machine, resource] + units * place.need[shape, resource]
+        free[machine, resource] = left
+        if left < place.least[resource]:
+            has_room = False
+    if has_room:
+        if units > 0:
+            bitset.add(place.bits, len(machines), machine)
+    elif units < 0:
+        bitset.discard(place.bits, len(machines), machine)
+    if clock[0]["watched"] >= 0:
+        fit = units_that_fit(place, free, machine, clock[0]["watched"], False)
+        clock[0]["watched_units"] += fit - machines[machine]["now"]
+        machines[machine]["now"] = fit
+
+
+@compiled
+def watch(core: Core, place: Place, shape: int) -> None:
+    """Keep count, from now on, of the units of a shape that fit: whether a blocked head fits is then known at once."""
+    clock, machines = core.clock, place.machines
+    units = 0
+    for machine in range(len(machines)):
+        machines[machine]["now"] = 0
+    machine = bitset.next_member(place.bits, len(machines), 0)
+    while machine >= 0:
+        fit = units_that_fit(place, place.free, machine, shape, False)
+        machines[machine]["now"] = fit
+        units += fit
+        machine = bitset.next_member(place.bits, len(machines), machine + 1)
+    clock[0]["watched"] = shape
+    clock[0]["watched_units"] = units
 
 
 @inlined
@@ -98,6 +143,7 @@ def touch(core: Core, place: Place, machine: int) -> None:
     clock, machines = core.clock, place.machines
     if machines[machine]["mark"] == 0:
         machines[machine]["mark"] = 1
+        machines[machine]["later"] = machines[machine]["now"]
         machines[clock[0]["touched"]]["touched"] = machine
         clock[0]["touched"] += 1
 
@@ -125,15 +171,12 @@ def take_picked(core: Core, place: Place, job: int) -> int:
     clock, rows, picked = core.clock, place.rows, place.picked
     shape = core.jobs[job]["shape"]
     first_row: int = clock[0]["rows"]
-    one_core = clock[0]["one_core"] != 0
     for at in range(clock[0]["picked"]):
         row = first_row + at
         rows[row]["first"] = picked[at]["first"]
         rows[row]["last"] = picked[at]["last"]
         rows[row]["units"] = picked[at]["units"]
-        _change_row(
-            place, one_core, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"])
-        )
+        _change_row(core, place, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"]))
     clock[0]["rows"] = first_row + clock[0]["picked"]
     clock[0]["free"] -= core.jobs[job]["size"]
     for kind in range(len(place.licence)):
@@ -147,11 +190,10 @@ def free_machines(core: Core, place: Place | None, job: int) -> None:
     if place is None:
         return
     rows = place.rows
-    one_core = core.clock[0]["one_core"] != 0
     shape = core.jobs[job]["shape"]
     attempt = core.fate[job]["attempt"]
     first_row = core.attempts[attempt]["first_row"]
     for row in range(first_row, first_row + core.attempts[attempt]["row_count"]):
-        _change_row(place, one_core, int(rows[row]["first"]), int(rows[row]["last"]), shape, int(rows[row]["units"]))
+        _change_row(core, place, int(rows[row]["first"]), int(rows[row]["last"]), shape, int(rows[row]["units"]))
     for kind in range(len(place.licence)):
         place.licence[kind] += place.licence_need[shape, kind]

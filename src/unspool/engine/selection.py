@@ -34,10 +34,20 @@ def pick(core: Core, place: Place, job: int) -> bool:
     shape = core.jobs[job]["shape"]
     if shapes[shape]["failed"] == clock[0]["releases"] or core.jobs[job]["size"] > clock[0]["free"]:
         return False
-    if place_units(core, place, place.free, place.licence, shape, False):
+    if _enough_in_all(place, shape) and place_units(core, place, place.free, place.licence, shape, False):
         return True
     shapes[shape]["failed"] = clock[0]["releases"]
     return False
+
+
+@inlined
+def _enough_in_all(place: Place, shape: int) -> bool:
+    """Whether all machines together have what a shape asks for: necessary, and quickly known."""
+    enough = True
+    for resource in range(len(place.total)):
+        if place.shapes[shape]["units"] * place.need[shape, resource] > place.total[resource]:
+            enough = False
+    return enough
 
 
 @compiled

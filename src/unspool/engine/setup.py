@@ -127,7 +127,7 @@ def _core(jobs: Array, estimate: Array, platform: Platform, linked: int) -> Core
     clock["free"] = platform.cores
     clock["first"] = clock["fresh"] = count
     clock["selection"] = SELECTIONS.index(platform.selection)
-    clock["spare_plan_row"] = -1
+    clock["spare_plan_row"] = clock["watched"] = -1
     clock["pause_at"] = 1 << 62
     fate = np.zeros(count, FATE)
     fate["estimate"] = estimate
@@ -144,8 +144,9 @@ def _place(asked: Asked, platform: Platform) -> Place:
     machines["group"] = np.repeat(np.arange(len(platform.groups)), [group.count for group in platform.groups])
     capacity = np.array([capacity_of(group.machine, consumables) for group in platform.groups])
     free = np.ascontiguousarray(capacity[machines["group"]])
+    least = asked.need.min(axis=0, initial=np.inf) if len(asked.need) else np.zeros(free.shape[1])
     bits = empty_bitset(len(machines))
-    for machine in range(len(machines)):
+    for machine in np.flatnonzero((free >= least).all(axis=1)).tolist():
         add(bits, len(machines), machine)
     shapes = np.zeros(len(asked.units), SHAPE)
     shapes["units"] = asked.units
@@ -153,20 +154,24 @@ def _place(asked: Asked, platform: Platform) -> Place:
     shapes["cores"] = asked.need[:, 0]
     shapes["partition"] = asked.partition
     shapes["plain"] = (asked.need[:, 1:] == 0.0).all(axis=1)
-    shapes["failed"] = -1
+    shapes["failed"] = shapes["refused"] = -1
     licence = np.array([float(count) for count in platform.licences.values()])
     tally = None
     if platform.selection not in ("first", "contiguous"):
         tally = np.zeros(max(group.machine.cores for group in platform.groups) + 1, np.int64)
     return Place(
-        machines, bits, free, shapes, asked.need, asked.allowed, licence, asked.licence_need,
+        machines, bits, least, free, free.sum(axis=0), shapes, asked.need, asked.allowed, licence, asked.licence_need,
         np.zeros(platform.cores, ROW), np.zeros(len(machines), ROW), tally,
     )  # fmt: skip
 
 
 def _later(place: Place) -> Later:
     return Later(
-        np.zeros_like(place.free), np.zeros_like(place.free), np.zeros_like(place.licence), np.zeros_like(place.licence)
+        np.zeros_like(place.free),
+        np.zeros_like(place.free),
+        np.zeros_like(place.licence),
+        np.zeros_like(place.licence),
+        np.zeros_like(place.total),
     )
 
 

@@ -49,6 +49,8 @@ CLOCK = np.dtype(
         ("picked", "i8"),
         ("selection", "i8"),
         ("one_core", "i8"),  # 1: every machine has one core
+        ("watched", "i8"),  # shape of the blocked head, of which the units that fit now are kept count of; -1: none
+        ("watched_units", "i8"),
         ("touched", "i8"),  # machines in the list of those that differ later
         # Conservative.
         ("planning", "i8"),  # 1: profile and plans are kept
@@ -116,7 +118,8 @@ MACHINE = np.dtype(
         ("group", "i8"),
         ("mark", "i8"),  # 1: this machine stands in the list of touched ones
         ("touched", "i8"),  # that list: row k holds the k-th touched machine
-        ("later", "i8"),  # EASY: units of the head that fit at the shadow time
+        ("now", "i8"),  # units of the watched shape that fit now,
+        ("later", "i8"),  # and for EASY at the shadow time, where the machine is touched
         ("fit", "i8"),  # selection: units that fit, units given,
         ("given", "i8"),
         ("order", "i8"),  # and the k-th machine to try
@@ -131,6 +134,7 @@ SHAPE = np.dtype(
         ("partition", "i8"),
         ("plain", "i8"),  # 1: asks for cores only and no licence
         ("failed", "i8"),  # value of `releases` at which it last found no room
+        ("refused", "i8"),  # value of `releases` + `attempts` at which it would last have delayed the head
     ],
     align=True,
 )
@@ -156,8 +160,10 @@ class Place(NamedTuple):
     """Machines and what is free on them."""
 
     machines: Array
-    bits: Array  # bitset of the machines with a free core
+    bits: Array  # bitset of the machines that have room for some unit
+    least: Array  # of each resource the least that any unit asks for
     free: Array
+    total: Array  # of each resource what is free on all machines
     shapes: Array
     need: Array
     allowed: Array  # [partition, group of machines]
@@ -175,6 +181,7 @@ class Later(NamedTuple):
     level: Array  # the same at one time inside that window
     licence_gain: Array
     licence_level: Array
+    extra: Array  # of each resource what is free on all machines at the shadow time beyond the head's need
 
 
 class Plan(NamedTuple):

@@ -6,14 +6,16 @@ metrics and the writers read them and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 import polars as pl
 
-from unspool.errors import InputError
+from unspool.errors import InputError, shown
 
-__all__ = ["COLUMNS", "REJECTED_SCHEMA", "Column", "Workload", "rejected_table"]
+__all__ = ["COLUMNS", "MOST_CORES", "MOST_SECONDS", "REJECTED_SCHEMA", "Column", "Workload", "rejected_table"]
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,25 @@ COLUMNS: tuple[Column, ...] = (
 _BY_NAME = {column.name: column for column in COLUMNS}
 _REQUIRED = tuple(column.name for column in COLUMNS if column.required)
 
+MOST_SECONDS = 1e12
+"""No time is larger: this is 31,000 years, or milliseconds since 1970 of somebody who took them for seconds."""
+
+MOST_CORES = 10**12
+"""No job asks for more cores, machines or GPUs."""
+
+_AMOUNTS: dict[str, tuple[float, float, str]] = {
+    **dict.fromkeys(("submit_time", "run_time", "walltime", "think_time"), (0, MOST_SECONDS, " seconds")),
+    "cores": (1, MOST_CORES, ""),
+    **dict.fromkeys(("machines", "gpus"), (0, MOST_CORES, "")),
+    "memory_bytes": (0, 1 << 62, " bytes"),
+}
+
 REJECTED_SCHEMA = {"line": pl.Int64, "job_id": pl.String, "reason": pl.String}
 
 
-def rejected_table(rows: list[tuple[int | None, str | None, str]] | None = None) -> pl.DataFrame:
+def rejected_table(rows: Sequence[tuple[int | None, str | None, str]] = ()) -> pl.DataFrame:
     """The records or jobs that were not used: line of the log, id where there is one, and why."""
-    return pl.DataFrame(rows or [], schema=REJECTED_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=REJECTED_SCHEMA, orient="row")
 
 
 @dataclass(frozen=True)
@@ -125,7 +140,7 @@ class Workload:
         return pl.Series(name, [None], dtype=_BY_NAME[name].dtype).new_from_index(0, len(self.table))
 
     def _repr_html_(self) -> str:
-        head = f"<p><b>{self.name}</b>: {len(self)} jobs, {len(self.rejected)} records rejected</p>"
+        head = f"<p><b>{escape(self.name)}</b>: {len(self)} jobs, {len(self.rejected)} records rejected</p>"
         return head + self.table.head(10)._repr_html_()
 
 
@@ -134,25 +149,18 @@ def _refuse_unusable(table: pl.DataFrame, name: str) -> None:
         holes = table.filter(pl.col(column).is_null())
         if len(holes):
             raise InputError(f"{name}, line {holes['line'][0]}: no {column}; every job needs one")
-    for column in ("submit_time", "run_time", "walltime", "think_time"):
+    for column, (least, most, unit) in _AMOUNTS.items():
         if column not in table.columns:
             continue
-        bad = table.filter((pl.col(column) < 0) | pl.col(column).is_nan() | pl.col(column).is_infinite())
+        bad = table.filter(~pl.col(column).is_between(least, most))
         if len(bad):
             line, value = bad["line"][0], bad[column][0]
-            raise InputError(f"{name}, line {line}: {column} is {value:g}; a time is a finite number of seconds ≥ 0")
-    for column in ("cores", "machines", "memory_bytes", "gpus"):
-        if column in table.columns:
-            least = 1 if column == "cores" else 0
-            bad = table.filter(pl.col(column) < least)
-            if len(bad):
-                raise InputError(
-                    f"{name}, line {bad['line'][0]}: {column} is {bad[column][0]}; expected {least} or more"
-                )
+            expected = f"{least} or more" if value < least else f"a number up to {most:g}{unit}"
+            raise InputError(f"{name}, line {line}: {column} is {value:.15g}; expected {expected}")
     twice = table.filter(pl.col("job_id").is_duplicated())
     if len(twice):
         job_id = twice["job_id"][0]
         lines = twice.filter(pl.col("job_id") == job_id)["line"].head(2).to_list()
         raise InputError(
-            f"{name}: job id '{job_id}' stands twice, in lines {lines[0]} and {lines[1]}; ids must be unique"
+            f"{name}: job id '{shown(job_id)}' stands twice, in lines {lines[0]} and {lines[1]}; ids must be unique"
         )

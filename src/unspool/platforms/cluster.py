@@ -15,12 +15,12 @@ from typing import Annotated, Any
 import msgspec
 from ruamel.yaml import YAML
 
-from unspool.errors import InputError, UnknownName
+from unspool.errors import InputError, UnknownName, shown
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.model.prices import Price
 from unspool.units import format_bytes, parse_bytes
 
-__all__ = ["is_spec", "parse_cluster", "read_cluster"]
+__all__ = ["describe", "is_spec", "parse_cluster", "read_cluster"]
 
 _FORMS = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml or .json file"
 _MOST_MACHINES = 10_000_000
@@ -37,7 +37,7 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=10**15)]
 _Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
-class _Machines(msgspec.Struct, forbid_unknown_fields=True):
+class _Machines(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """An entry of `machines` in a file."""
 
     cores: _Count
@@ -47,9 +47,10 @@ class _Machines(msgspec.Struct, forbid_unknown_fields=True):
     gpus: _Amount = 0
     consumables: dict[str, _Amount] = {}
     usd_per_hour: _Dollars | None = None
+    prices: dict[str, _Dollars] = {}
 
 
-class _Partition(msgspec.Struct, forbid_unknown_fields=True):
+class _Partition(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """An entry of `partitions` in a file."""
 
     name: str
@@ -57,7 +58,7 @@ class _Partition(msgspec.Struct, forbid_unknown_fields=True):
     default: bool = False
 
 
-class _Cluster(msgspec.Struct, forbid_unknown_fields=True):
+class _Cluster(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What a file may say."""
 
     name: str | None = None
@@ -91,9 +92,9 @@ def parse_cluster(spec: str) -> Platform:
     text = spec.strip()
     if "x" not in text:
         cores = int(text) if len(text) <= 15 else _MOST_CORES + 1
-        return _pool(cores, text, f"platform '{_shown(spec)}'")
+        return _pool(cores, text, f"platform '{shown(spec)}'")
     machines = [_group(part.strip(), spec) for part in text.split("+")]
-    return _platform(_Cluster(name=text, machines=machines), f"platform '{_shown(spec)}'")
+    return _platform(_Cluster(name=text, machines=machines), f"platform '{shown(spec)}'")
 
 
 def read_cluster(path: str | os.PathLike[str]) -> Platform:
@@ -114,12 +115,12 @@ def read_cluster(path: str | os.PathLike[str]) -> Platform:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); {_FORMS}") from error
     if parse is None:
-        raise InputError(f"'{_shown(str(path))}' is no platform; {_FORMS}")
+        raise InputError(f"'{shown(str(path))}' is no platform; {_FORMS}")
     try:
         content = parse(text)
     # The parsers raise whatever they stumble over: their own errors, ValueError, RecursionError, KeyError.
     except Exception as error:
-        reason = _shown(" ".join(str(error).split()), 200)
+        reason = shown(" ".join(str(error).split()), 200)
         raise InputError(f"{path}: not valid {Path(path).suffix[1:].upper()}: {reason}") from error
     try:
         cluster = msgspec.convert(content, _Cluster)
@@ -131,11 +132,42 @@ def read_cluster(path: str | os.PathLike[str]) -> Platform:
     return _platform(cluster, str(path))
 
 
+def describe(platform: Platform) -> dict[str, Any]:
+    """A platform in the keys of a file, from which `read_cluster` makes the same platform.
+
+    >>> describe(Platform.pool(480))
+    {'name': '480', 'pool': 480}
+    """
+    cluster = _Cluster(
+        name=platform.name,
+        pool=platform.cores if platform.is_pool else None,
+        machines=[] if platform.is_pool else [_entry(group) for group in platform.groups],
+        partitions=[_Partition(p.name, list(p.groups), p.default) for p in platform.partitions],
+        licences=dict(platform.licences),
+        selection=platform.selection,
+    )
+    described: dict[str, Any] = msgspec.to_builtins(cluster)
+    return described
+
+
+def _entry(group: MachineGroup) -> _Machines:
+    machine = group.machine
+    return _Machines(
+        type=machine.name,
+        count=group.count,
+        cores=machine.cores,
+        memory=machine.memory_bytes,
+        gpus=machine.gpus,
+        consumables=dict(machine.consumables),
+        prices={price.plan: price.usd_per_hour for price in machine.prices},
+    )
+
+
 def _group(part: str, spec: str) -> _Machines:
     """The machines that one group of a short text describes."""
     match = _GROUP.fullmatch(part)
     if match is None:
-        raise InputError(f"platform '{_shown(spec)}': '{_shown(part)}' is no group of machines; {_FORMS}")
+        raise InputError(f"platform '{shown(spec)}': '{shown(part)}' is no group of machines; {_FORMS}")
     entry = _Machines(cores=int(match[2]), count=int(match[1]))
     seen: Counter[str] = Counter()
     for suffix in match[3].split(":")[1:]:
@@ -147,7 +179,7 @@ def _group(part: str, spec: str) -> _Machines:
             entry.memory = suffix
     for what, times in seen.items():
         if times > 1:
-            raise InputError(f"platform '{_shown(spec)}': '{_shown(part)}' gives {what} twice; give it once")
+            raise InputError(f"platform '{shown(spec)}': '{shown(part)}' gives {what} twice; give it once")
     return entry
 
 
@@ -167,7 +199,7 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
     names = Counter(partition.name for partition in cluster.partitions)
     for name, times in names.items():
         if times > 1:
-            raise InputError(f"{where}: partition '{_shown(name)}' stands twice; give each a name of its own")
+            raise InputError(f"{where}: partition '{shown(name)}' stands twice; give each a name of its own")
     return _checked(
         lambda: Platform(
             _groups(cluster.machines),
@@ -205,8 +237,9 @@ def _groups(entries: list[_Machines]) -> tuple[MachineGroup, ...]:
             plain = "-".join(filter(None, has))
             taken[plain] += 1
             name = plain if taken[plain] == 1 else f"{plain}#{taken[plain]}"
-        prices = () if entry.usd_per_hour is None else (Price(entry.usd_per_hour),)
-        machine = MachineType(name, entry.cores, memory, entry.gpus, entry.consumables, prices)
+        prices = [] if entry.usd_per_hour is None else [Price(entry.usd_per_hour)]
+        prices += [Price(usd_per_hour, plan) for plan, usd_per_hour in entry.prices.items()]
+        machine = MachineType(name, entry.cores, memory, entry.gpus, entry.consumables, tuple(prices))
         groups.append(MachineGroup(machine, entry.count))
     return tuple(groups)
 
@@ -222,7 +255,7 @@ def _key_error(path: str | os.PathLike[str], message: str) -> InputError:
         place = (unknown[2] or "$").removeprefix("$").removeprefix(".")
         known = _keys(_STRUCTS[place.partition("[")[0]])
         inside = f" in {place}" if place else ""
-        return InputError(f"{path}{inside}: {UnknownName('key', _shown(unknown[1]), known)}")
+        return InputError(f"{path}{inside}: {UnknownName('key', shown(unknown[1]), known)}")
     placed = _PLACED.fullmatch(message)
     what, key = (placed[1], placed[2]) if placed else (message, "")
     return InputError(f"{path}: {f'key {key}: ' if key else ''}{what[:1].lower()}{what[1:]}")
@@ -230,11 +263,6 @@ def _key_error(path: str | os.PathLike[str], message: str) -> InputError:
 
 def _keys(struct: type[msgspec.Struct]) -> tuple[str, ...]:
     return struct.__struct_fields__
-
-
-def _shown(text: str, length: int = 60) -> str:
-    text = "".join(char if char.isprintable() else "?" for char in text)
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _parse_yaml(text: str) -> Any:

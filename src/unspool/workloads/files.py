@@ -27,6 +27,9 @@ _GZIP_LEVEL = 4
 def opened(path: AnyPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked if it is gzip whatever its name; whatever goes wrong is an `InputError`."""
     try:
+        # Readers open a file twice, to tell its format and to read it; a pipe would lose what was read first.
+        if Path(path).is_fifo() or Path(path).is_char_device():
+            raise InputError(f"{path}: is a pipe or a device; save it as a file first")
         with Path(path).open("rb") as raw:
             is_packed = raw.peek(2)[:2] == _GZIP_MAGIC
             if not is_packed and str(path).lower().endswith(".gz"):
@@ -76,7 +79,7 @@ def replaced(path: AnyPath, *, force: bool) -> Iterator[IO[bytes]]:
     if target.is_dir():
         raise InputError(f"{path}: is a folder; give the name of a file")
     if target.exists() and not force:
-        raise InputError(f"{path}: exists and is not overwritten; choose another name, or force it")
+        raise InputError(f"{path}: exists and is not overwritten; choose another name, or say --force to replace it")
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         try:

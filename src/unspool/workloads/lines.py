@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Lines", "Ragged", "drop_lines", "set_ragged_apart", "shown"]
+__all__ = ["Lines", "Ragged", "drop_lines", "set_ragged_apart"]
 
 
 class Lines(NamedTuple):
@@ -26,16 +26,6 @@ class Ragged(NamedTuple):
 
     number: int
     fields: list[bytes]
-
-
-def shown(text: str, length: int = 40) -> str:
-    """A piece of a file for a message: on one line, cut to what fits one.
-
-    >>> shown("two\\nlines")
-    'two?lines'
-    """
-    printable = "".join(char if char.isprintable() else "?" for char in text[: length + 1])
-    return printable if len(printable) <= length else f"{printable[: length - 1]}…"
 
 
 def drop_lines(text: bytes, first: int, comment: bytes | None = None) -> Lines:

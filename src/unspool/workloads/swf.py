@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unspool.errors import InputError
-from unspool.model.workload import COLUMNS, Workload, rejected_table
+from unspool.errors import InputError, shown
+from unspool.model.workload import COLUMNS, MOST_CORES, MOST_SECONDS, Workload, rejected_table
 from unspool.workloads.files import AnyPath, read_blocks, replaced
-from unspool.workloads.lines import Lines, drop_lines, set_ragged_apart, shown
+from unspool.workloads.lines import Lines, drop_lines, set_ragged_apart
 
 __all__ = ["read_swf", "write_swf"]
 
@@ -185,13 +185,16 @@ def _usable(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     cores = pl.when(requested > 0).then(requested).when(given > 0).then(given)
     memory = pl.max_horizontal(pl.col("memory_bytes") * cores, "used_memory_bytes") * 1024
     is_fraction = [(pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() > _LARGEST_WHOLE) for name in _WHOLE]
+    longest = pl.max_horizontal("submit_time", "run_time", "walltime", "think_time")
     reasons = {
         "the job number is unknown (field 1 is -1)": pl.col("job_id").is_null(),
         "the submit time is unknown (field 2 is -1)": pl.col("submit_time") == -1,
         "the run time is unknown or not positive (field 4)": pl.col("run_time") <= 0,
         "no number of processors: neither field 8 nor field 5 is positive": cores.is_null(),
         "processors or status (fields 5, 8, 11) are no whole number": pl.any_horizontal(is_fraction),
+        "the number of processors (fields 5 and 8) is beyond any machine's": cores > MOST_CORES,
         "the memory (fields 7 and 10) is beyond any machine's": memory > _LARGEST_BYTES,
+        "a time (fields 2, 4, 9, 18) is beyond any log's": longest > MOST_SECONDS,
     }
     reason = pl.coalesce(pl.when(is_so).then(pl.lit(text)) for text, is_so in reasons.items())
     records = records.with_columns(cores=cores, reason=reason)

@@ -13,12 +13,11 @@ from typing import Any
 
 import polars as pl
 
-from unspool.errors import InputError, UnknownName
+from unspool.errors import InputError, UnknownName, shown
 from unspool.model.workload import COLUMNS, Workload, rejected_table
 from unspool.workloads.cells import CONVERSIONS, tidied, to_instants, to_number
 from unspool.workloads.delimited import Cells, read_cells
 from unspool.workloads.files import AnyPath, opened, replaced
-from unspool.workloads.lines import shown
 
 __all__ = ["read_csv", "read_parquet", "write_csv", "write_parquet"]
 

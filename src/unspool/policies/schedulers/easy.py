@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.engine import bitset
 from unspool.engine.compiled import compiled
-from unspool.engine.machines import change_gain, clear_later, licences_suffice, touch, units_that_fit
+from unspool.engine.machines import change_gain, clear_later, licences_suffice, units_left, units_that_fit
 from unspool.engine.queue import next_fitting
 from unspool.engine.running import renew_overdue
 from unspool.engine.selection import CONTIGUOUS, fits_in_a_row, pick
@@ -116,12 +115,12 @@ def _on_machines(core: Core, place: Place, later: Later, shadow: Array) -> None:
     whether the head still fits at the shadow time decides. A start can send a job that was refused before to other
     machines, so only a round after which nothing started lets the next one look at fresh slots alone.
     """
-    clock, waiting, jobs = core.clock, core.waiting, core.jobs
+    clock, waiting = core.clock, core.waiting
     head = fcfs_on_machines(core, place)
     slot = _first_to_look_at(core, shadow, head, True)
     if slot < 0:
         return
-    head_shape = jobs[waiting[head]["job"]]["shape"]
+    head_shape = core.jobs[waiting[head]["job"]]["shape"]
     while True:
         extra, until = clock[0]["free"], NEVER
         if shadow[0]["time"] != _NOT_KNOWN:
@@ -129,17 +128,48 @@ def _on_machines(core: Core, place: Place, later: Later, shadow: Array) -> None:
         slot = next_fitting(core, slot, clock[0]["free"], extra, until)
         if slot < 0:
             return
-        job = waiting[slot]["job"]
-        if pick(core, place, job):
-            if shadow[0]["time"] == _NOT_KNOWN:
-                _find_shadow_on_machines(core, place, later, shadow, waiting[head]["size"], head_shape)
-            if clock[0]["now"] + waiting[slot]["estimate"] <= shadow[0]["time"]:
-                _note_in_gain(core, place, later, jobs[job]["shape"], 1)
-                start_on_picked(core, place, job)
-            elif _head_still_fits(core, place, later, shadow, head_shape, jobs[job]["shape"]):
-                shadow[0]["extra"] -= waiting[slot]["size"]
-                start_on_picked(core, place, job)
+        _try(core, place, later, shadow, waiting[head]["size"], head_shape, slot)
         slot += 1
+
+
+@compiled
+def _try(core: Core, place: Place, later: Later, shadow: Array, head_size: int, head_shape: int, slot: int) -> None:
+    """Start the job of a slot if it fits now and does not delay the head.
+
+    Two jobs of one shape are put on the same machines: while nothing starts or is released, one refusal speaks for all.
+    """
+    clock, shapes = core.clock, place.shapes
+    job = core.waiting[slot]["job"]
+    shape = core.jobs[job]["shape"]
+    known = shadow[0]["time"] != _NOT_KNOWN
+    ends_in_time = known and clock[0]["now"] + core.waiting[slot]["estimate"] <= shadow[0]["time"]
+    refused = shapes[shape]["refused"] == clock[0]["releases"] + clock[0]["attempts"]
+    if known and not ends_in_time and (refused or not _enough_extra(place, later, shape)):
+        return
+    if not pick(core, place, job):
+        return
+    if not known:
+        _find_shadow_on_machines(core, place, later, shadow, head_size, head_shape)
+        ends_in_time = clock[0]["now"] + core.waiting[slot]["estimate"] <= shadow[0]["time"]
+    if ends_in_time:
+        _note_in_gain(core, place, later, shape, 1)
+        start_on_picked(core, place, job)
+    elif _head_still_fits(core, place, later, shadow, head_shape, shape):
+        shadow[0]["extra"] -= core.waiting[slot]["size"]
+        for resource in range(len(later.extra)):
+            later.extra[resource] -= shapes[shape]["units"] * place.need[shape, resource]
+        start_on_picked(core, place, job)
+    else:
+        shapes[shape]["refused"] = clock[0]["releases"] + clock[0]["attempts"]
+
+
+@compiled
+def _enough_extra(place: Place, later: Later, shape: int) -> bool:
+    """Whether all machines together have what a shape asks for beyond the head's need at the shadow time."""
+    for resource in range(len(later.extra)):
+        if place.shapes[shape]["units"] * place.need[shape, resource] > later.extra[resource]:
+            return False
+    return True
 
 
 @compiled
@@ -147,14 +177,9 @@ def _find_shadow_on_machines(core: Core, place: Place, later: Later, shadow: Arr
     """The earliest time at which machines can be picked for the head; `gain` then holds what is given back by then."""
     clock, running, attempts, rows = core.clock, core.running, core.attempts, place.rows
     clear_later(core, place.machines, later)
-    units = 0
-    machine = bitset.next_member(place.bits, len(place.machines), 0)
-    while machine >= 0:
-        fit = units_that_fit(place, later.gain, machine, shape, False)
-        units += fit
-        touch(core, place, machine)
-        place.machines[machine]["later"] = fit
-        machine = bitset.next_member(place.bits, len(place.machines), machine + 1)
+    for resource in range(len(later.extra)):
+        later.extra[resource] = place.total[resource] - place.shapes[shape]["units"] * place.need[shape, resource]
+    units = clock[0]["watched_units"]
     free = clock[0]["free"]
     time = clock[0]["now"]
     at = clock[0]["running"] - 1
@@ -164,6 +189,8 @@ def _find_shadow_on_machines(core: Core, place: Place, later: Later, shadow: Arr
             job = running[at]["job"]
             free += running[at]["size"]
             of = core.jobs[job]["shape"]
+            for resource in range(len(later.extra)):
+                later.extra[resource] += place.shapes[of]["units"] * place.need[of, resource]
             attempt = core.fate[job]["attempt"]
             first_row = attempts[attempt]["first_row"]
             for row in range(first_row, first_row + attempts[attempt]["row_count"]):
@@ -205,25 +232,29 @@ def _note_in_gain(core: Core, place: Place, later: Later, shape: int, sign: int)
 @compiled
 def _head_still_fits(core: Core, place: Place, later: Later, shadow: Array, head_shape: int, shape: int) -> bool:
     """Whether the head fits at the shadow time if what is picked for a job stays taken until after it."""
+    clock, machines, picked = core.clock, place.machines, place.picked
+    wanted = place.shapes[head_shape]["units"]
+    units = shadow[0]["units"]
+    for at in range(clock[0]["picked"]):
+        taken = int(picked[at]["units"])
+        for machine in range(int(picked[at]["first"]), int(picked[at]["last"]) + 1):
+            before = machines[machine]["later"] if machines[machine]["mark"] != 0 else machines[machine]["now"]
+            units += units_left(place, later.gain, machine, head_shape, shape, taken) - before
+            if units < wanted:
+                return False
     _note_in_gain(core, place, later, shape, -1)
-    units = shadow[0]["units"] + _renewed_units(core, place, later, head_shape)
     fits = _would_fit(core, place, later, head_shape, units)
-    _note_in_gain(core, place, later, shape, 1)
     if fits:
         shadow[0]["units"] = units
-    else:
-        _renewed_units(core, place, later, head_shape)
+        _renew_units(core, place, later, head_shape)
+    _note_in_gain(core, place, later, shape, 1)
     return fits
 
 
 @compiled
-def _renewed_units(core: Core, place: Place, later: Later, head_shape: int) -> int:
-    """Count the units of the head on the picked machines anew; returns by how much their number changed."""
+def _renew_units(core: Core, place: Place, later: Later, head_shape: int) -> None:
+    """Write down anew how many units of the head fit later on the picked machines."""
     picked, machines = place.picked, place.machines
-    change = 0
     for at in range(core.clock[0]["picked"]):
         for machine in range(int(picked[at]["first"]), int(picked[at]["last"]) + 1):
-            fit = units_that_fit(place, later.gain, machine, head_shape, True)
-            change += fit - machines[machine]["later"]
-            machines[machine]["later"] = fit
-    return change
+            machines[machine]["later"] = units_that_fit(place, later.gain, machine, head_shape, True)

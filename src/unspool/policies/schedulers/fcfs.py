@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from unspool.engine.compiled import compiled
+from unspool.engine.machines import watch
 from unspool.engine.queue import first_waiting
 from unspool.engine.selection import pick
 from unspool.engine.starts import start_by_count, start_on_picked
@@ -44,8 +45,16 @@ def fcfs_by_count(core: Core, place: Place | None) -> int:
 @compiled
 def fcfs_on_machines(core: Core, place: Place) -> int:
     """The same where fitting means that machines can be picked."""
+    clock, shapes = core.clock, place.shapes
     while True:
         slot = first_waiting(core)
-        if slot < 0 or not pick(core, place, core.waiting[slot]["job"]):
+        if slot < 0:
+            return slot
+        shape = core.jobs[core.waiting[slot]["job"]]["shape"]
+        if shape == clock[0]["watched"] and clock[0]["watched_units"] < shapes[shape]["units"]:
+            return slot
+        if not pick(core, place, core.waiting[slot]["job"]):
+            if shape != clock[0]["watched"]:
+                watch(core, place, shape)
             return slot
         start_on_picked(core, place, core.waiting[slot]["job"])

@@ -1,0 +1,97 @@
+"""The engine against models that share no line with it: the slow twins in plain Python, and SimPy."""
+
+import pytest
+from hypothesis import example, given, settings
+from tests.build import POLICIES, one_core_machines, placements, two_core_machines
+from tests.oracles import machines, simpy_model, twin
+from tests.strategies import as_platform, as_workload, capacities, fleets, requests, rows, unit_of
+
+from unspool.model.platform import Platform
+from unspool.results.run import run
+from unspool.workloads.synthetic import lublin
+
+CORES = 8
+COUNTED = [Platform.pool, one_core_machines, two_core_machines]
+
+
+def as_jobs(log):
+    return [dict(zip(("submit", "run", "cores", "walltime"), row, strict=True)) for row in log]
+
+
+def schedule(result):
+    return list(zip(result.jobs["start_time"], result.jobs["finish_time"], strict=True))
+
+
+@settings(deadline=None, max_examples=120)
+@given(log=rows(CORES))
+@example(log=[(0, 100, 1, 10), (10, 5, 8, 5), (10, 0, 1, 50), (70, 60, 7, 60)])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_engine_and_twin_agree_where_the_number_of_cores_decides(policy, log):
+    expected = twin.simulate(log, CORES, policy)
+    for cluster in COUNTED:
+        assert schedule(run(as_workload(as_jobs(log)), cluster(CORES), policy)) == expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(log=rows(CORES))
+@pytest.mark.parametrize("policy", POLICIES)
+def test_engine_and_twin_agree_on_jobs_cut_at_their_walltime(policy, log):
+    expected = twin.simulate(log, CORES, policy, kill_at_walltime=True)
+    result = run(as_workload(as_jobs(log)), Platform.pool(CORES), policy, kill_at_walltime=True)
+    assert schedule(result) == expected
+
+
+@settings(deadline=None, max_examples=80)
+@given(log=rows(CORES, most=30))
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+def test_engine_and_simpy_agree(policy, log):
+    assert schedule(run(as_workload(as_jobs(log)), Platform.pool(CORES), policy)) == simpy_model.simulate(
+        log, CORES, policy
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("cluster", COUNTED)
+def test_engine_and_twin_agree_on_a_busy_log(cluster, policy):
+    # Long queues: the index of waiting jobs has three levels, and hundreds of plans are moved at once.
+    log = lublin(2_000, cores=64, load=1.2, seed=5)
+    log = type(log)(log.table.with_columns(run_time=log.table["run_time"] * 1.3))  # some outlive their estimate
+    jobs = list(log.table.select("submit_time", "run_time", "cores", "walltime").iter_rows())
+    result = run(log, cluster(64), policy)
+    assert schedule(result) == twin.simulate(jobs, 64, policy)
+
+
+def asked_of_twin(jobs):
+    asked = []
+    for job in jobs:
+        units, need, distinct = unit_of(job)
+        asked.append({"submit": job["submit"], "run": job["run"], "estimate": job["walltime"], "units": units,
+                      "need": need, "distinct": distinct})  # fmt: skip
+    return asked
+
+
+def is_countable(jobs, fleet):
+    """Whether any free cores will do: plans then hold a number of cores, and the twin on machines does not apply."""
+    plain = all(unit_of(job)[1] == (1, 0, 0) for job in jobs)
+    one_core = all(cores == 1 for _, cores, _, _ in fleet)
+    return plain and (one_core or not any(job.get("machines") for job in jobs))
+
+
+@settings(deadline=None, max_examples=150)
+@given(jobs=requests(), fleet=fleets())
+@pytest.mark.parametrize("policy", POLICIES)
+def test_engine_and_twin_on_machines_agree(policy, jobs, fleet):
+    platform = as_platform(fleet)
+    empty = capacities(platform)
+    asked = asked_of_twin(jobs)
+    fits = [machines.first_fit([list(machine) for machine in empty], job) is not None for job in asked]
+    result = run(as_workload(jobs), platform, policy)
+    assert result.rejected["job_id"].to_list() == [str(at) for at, ok in enumerate(fits) if not ok]
+    models_memory = any(memory for _, _, memory, _ in fleet)
+    runs = [job if models_memory else {**job, "memory": None} for job, ok in zip(jobs, fits, strict=True) if ok]
+    if policy == "conservative" and is_countable(runs, fleet):
+        return
+    expected = machines.simulate([job for job, ok in zip(asked, fits, strict=True) if ok], empty, policy)
+    placed = placements(result)
+    found = [(*times, placed[name]) for *times, name in result.jobs.select("start_time", "finish_time", "job_id").rows()]
+    assert found == expected
