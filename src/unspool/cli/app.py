@@ -63,7 +63,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         return _complain("not enough memory for this log on this platform", FAILED)
     except OSError as error:
         _forget_streams()
-        return _complain(f"cannot write: {error.strerror or error}", FAILED)
+        return _complain(f"{error.filename or 'output'}: {error.strerror or error}", FAILED)
     except Exception as error:
         if os.environ.get(_DEBUG):
             traceback.print_exc()

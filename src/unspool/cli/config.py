@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import re
+import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from unspool.errors import InputError, UnknownName
+from unspool.platforms.cluster import is_spec
 
 __all__ = ["RunConfig", "read_config"]
+
+
+_Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What `run.toml` holds. A policy may be one name or a list."""
 
     workload: str | None = None
-    platform: str | None = None
+    platform: str | int | None = None
     policy: str | list[str] = "easy"
-    seed: int = 0
+    seed: _Seed = 0
     selection: str | None = None
     kill_at_walltime: bool = False
     format: str | None = None
@@ -29,6 +33,8 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     def policies(self) -> list[str]:
         """The policies, each once, in their order."""
         names = [self.policy] if isinstance(self.policy, str) else self.policy
+        if not names:
+            raise InputError("policy: the list is empty; name one scheduler or more")
         return list(dict.fromkeys(names))
 
     def column_map(self) -> dict[str, str] | None:
@@ -39,9 +45,14 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
                 raise InputError(f"--columns {text}: expected our column = the file's, as in run_time=duration")
         return {ours: theirs for ours, _, theirs in pairs} or None
 
-    def as_dict(self) -> dict[str, Any]:
-        """The resolved settings, without those that are not set."""
-        return {name: value for name, value in msgspec.structs.asdict(self).items() if value not in (None, [])}
+    def resolved(self) -> dict[str, Any]:
+        """The settings that are set, with files by their whole path, so that they mean the same in any folder."""
+        told = {name: value for name, value in msgspec.structs.asdict(self).items() if value not in (None, [])}
+        if self.workload is not None:
+            told["workload"] = os.path.abspath(self.workload)
+        if isinstance(self.platform, str) and not is_spec(self.platform):
+            told["platform"] = os.path.abspath(self.platform)
+        return told
 
 
 def read_config(path: Path | None, assignments: list[str], given: dict[str, Any]) -> RunConfig:
@@ -55,7 +66,7 @@ def read_config(path: Path | None, assignments: list[str], given: dict[str, Any]
     try:
         return msgspec.convert(settings, RunConfig)
     except msgspec.ValidationError as error:
-        raise InputError(f"{path or 'settings'}: {_plain(str(error))}") from error
+        raise InputError(_plain(str(error), f"{path}: " if path else "")) from error
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -77,5 +88,7 @@ def _assigned(text: str) -> tuple[str, Any]:
         return key.strip(), value
 
 
-def _plain(message: str) -> str:
-    return re.sub(r" - at `\$\.?(\w+).*`$", r", at key '\1'", message)
+def _plain(message: str, where: str) -> str:
+    """What msgspec says, in the words of the file: `Expected `int`, got `str` - at `$.seed``."""
+    what, _, key = message.replace("`", "").replace(" | null", "").partition(" - at $.")
+    return f"{where}setting {key.partition('[')[0]}: {what[:1].lower()}{what[1:]}"

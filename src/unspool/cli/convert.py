@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
-from unspool.cli.output import announce, note
+from unspool.cli.output import Announcement, note
 from unspool.workloads import read_workload, write_workload
 
 __all__ = ["convert"]
@@ -22,8 +22,8 @@ def convert(
     format: str | None = None,
     to: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
-    force: Annotated[bool, Parameter(negative=())] = False,
-    strict: Annotated[bool, Parameter(negative=())] = False,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
     """Turn a log of one format into another: swf, csv, tsv, parquet; .gz where text.
 
@@ -44,9 +44,9 @@ def convert(
     strict
         Exit with 2 if any record was rejected.
     """
-    with announce(f"reading {source} …"):
+    with Announcement(f"reading {source} …"):
         workload = read_workload(source, format, RunConfig(columns=columns or []).column_map())
-    with announce(f"writing {target} …"):
+    with Announcement(f"writing {target} …"):
         lost = write_workload(workload, target, to, force=force)
     for text in (*workload.notes, *lost):
         note(text)

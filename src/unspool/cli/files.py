@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
-from typing import Any
 
+from unspool.cli.config import RunConfig
 from unspool.errors import InputError
 from unspool.platforms.cluster import is_spec
+from unspool.results.result import Result
+from unspool.results.store import load
 
-__all__ = ["kind_of", "read_summary"]
+__all__ = ["kind_of", "read_results"]
 
 _PLATFORM_SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -21,14 +24,26 @@ def kind_of(path: Path) -> str:
     if path.suffix in _PLATFORM_SUFFIXES or (not path.exists() and is_spec(str(path))):
         return "platform"
     if path.suffix == ".toml":
-        return "config" if path.name == "run.toml" else "platform"
+        return "config" if _holds_settings(path) else "platform"
     return "log"
 
 
-def read_summary(folder: Path) -> dict[str, Any]:
-    """The summary of a folder of results; of several, by policy."""
-    for name in ("summary.json", "comparison.json"):
-        if (folder / name).is_file():
-            content = json.loads((folder / name).read_text(encoding="utf-8"))
-            return content if isinstance(content, dict) else {entry["policy"]: entry for entry in content}
-    raise InputError(f"{folder}: holds no results; expected summary.json or comparison.json in it")
+def _holds_settings(path: Path) -> bool:
+    try:
+        keys = tomllib.loads(path.read_text(encoding="utf-8")).keys()
+    except (OSError, ValueError):
+        return path.name == "run.toml"
+    is_platform = "machines" in keys or "pool" in keys
+    return not is_platform and (path.name == "run.toml" or not keys.isdisjoint(RunConfig.__struct_fields__))
+
+
+def read_results(folder: Path) -> list[Result]:
+    """The result in a folder, or all those of a comparison, in its order."""
+    compared = folder / "comparison.json"
+    if not compared.is_file():
+        return [load(folder)]
+    results = {result.policy: result for result in (load(entry.parent) for entry in folder.glob("*/summary.json"))}
+    try:
+        return [results[entry["policy"]] for entry in json.loads(compared.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: the comparison is damaged: {type(error).__name__}: {error}") from error

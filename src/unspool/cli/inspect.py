@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import polars as pl
 from cyclopts import Parameter
 
-from unspool.cli.config import RunConfig
-from unspool.cli.files import kind_of, read_summary
-from unspool.cli.output import announce, print_json, print_table
+from unspool.cli.comparison import print_comparison
+from unspool.cli.config import RunConfig, read_config
+from unspool.cli.files import kind_of, read_results
+from unspool.cli.output import Announcement, print_json, print_table
+from unspool.errors import shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import read_platform
@@ -27,14 +29,14 @@ def inspect(
     *,
     format: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
     """Say what is in a log, a platform file or a folder of results.
 
     Parameters
     ----------
     file
-        A log, a platform (YAML, TOML, or a text such as 128x16) or a folder that `run -o` wrote.
+        A log, a platform (YAML, TOML, JSON, or a text such as 128x16), a folder that `run -o` wrote, or a run.toml.
     format
         Format of the log, where its name does not tell.
     columns
@@ -43,17 +45,24 @@ def inspect(
         Print JSON.
     """
     kind = "log" if format else kind_of(file)
+    facts: Any
     if kind == "result":
-        facts = read_summary(file)
+        results = read_results(file)
+        facts = results[0].summary if len(results) == 1 else [result.summary for result in results]
+        if not json and len(results) > 1:
+            print_comparison(results)
+            return 0
     elif kind == "platform":
         facts = _platform_facts(read_platform(str(file)))
+    elif kind == "config":
+        facts = read_config(file, [], {}).resolved()
     else:
-        with announce(f"reading {file} …"):
+        with Announcement(f"reading {file} …"):
             facts = _log_facts(read_workload(file, format, RunConfig(columns=columns or []).column_map()))
     if json:
         print_json(facts)
     else:
-        print_table(("", str(file)), [(name, _shown(name, value)) for name, value in facts.items()])
+        print_table(("", shown(str(file))), [(name, _shown(name, value)) for name, value in facts.items()])
     return 0
 
 
@@ -118,9 +127,11 @@ def _shown(name: str, value: Any) -> str:
     if value is None:
         return "not known"
     if isinstance(value, dict):
-        return "\n".join(f"{key}: {_shown('', item)}" for key, item in value.items()) or "none"
+        return "\n".join(f"{key}: {_shown(key, item)}" for key, item in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if name.endswith("_s"):
-        return format_duration(round(float(value), 1))
+        return format_duration(round(float(value), 2))
     return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -29,11 +29,16 @@ def _console(stream: Any) -> Console:
     )  # fmt: skip
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """A table on stdout; every column but the first is aligned to the right."""
+def print_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    title: str | None = None,
+    justify: Literal["left", "right"] = "right",
+) -> None:
+    """A table on stdout; `justify` is for every column but the first."""
     table = Table()
     for at, name in enumerate(header):
-        table.add_column(name, justify="left" if at == 0 else "right", overflow="fold")
+        table.add_column(name, justify="left" if at == 0 else justify, overflow="fold")
     for row in rows:
         table.add_row(*row)
     console = _console(sys.stdout)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from inspect import getdoc
 
 from unspool.cli.output import print_table
-from unspool.errors import UnknownName, UnspoolError
+from unspool.errors import InputError, UnknownName
 from unspool.model.platform import SELECTIONS
-from unspool.plugins import BUILT_IN, available
+from unspool.plugins import BUILT_IN, available, load
 from unspool.workloads import FORMATS
 
 __all__ = ["plugins"]
 
 _KINDS = (*BUILT_IN, "formats", "selections")
+_TRIED = {
+    "first": "machines are tried by number",
+    "best": "fewest free cores first",
+    "worst": "most free cores first",
+    "contiguous": "by number, and all machines of a job are neighbours",
+    "spread": "as worst, but a job's units are dealt one a machine in rounds",
+    "pack": "most units of the job first: few machines, well filled",
+}
 
 
 def plugins(kind: str | None = None, /) -> int:
@@ -27,7 +34,7 @@ def plugins(kind: str | None = None, /) -> int:
     if kind is not None and kind not in _KINDS:
         raise UnknownName("kind of plugin", kind, _KINDS)
     for each in _KINDS if kind is None else (kind,):
-        print_table((each, "what", "where"), list(_rows(each)))
+        print_table((each, "what", "where"), list(_rows(each)), justify="left")
     return 0
 
 
@@ -35,13 +42,12 @@ def _rows(kind: str) -> list[tuple[str, str, str]]:
     if kind == "formats":
         return [(name, entry.help, " ".join(entry.suffixes)) for name, entry in FORMATS.items()]
     if kind == "selections":
-        return [(name, "how machines are chosen (--select)", "built in") for name in SELECTIONS]
+        return [(name, _TRIED[name], f"--select {name}") for name in SELECTIONS]
     return [(name, _tooltip(target), target) for name, target in sorted(available(kind).items())]
 
 
 def _tooltip(target: str) -> str:
-    module, _, attribute = target.partition(":")
     try:
-        return (getdoc(getattr(import_module(module), attribute)) or "").partition("\n")[0]
-    except (ImportError, AttributeError, UnspoolError) as error:
-        return f"cannot be loaded: {error}"
+        return (getdoc(load(target)) or "").partition("\n")[0]
+    except InputError as error:
+        return str(error)

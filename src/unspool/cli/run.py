@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+import unspool
+from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.output import Progress, announce, note, print_json, print_table
-from unspool.errors import InputError
+from unspool.cli.output import Announcement, Progress, note, print_json
+from unspool.errors import InputError, RunError, UnspoolError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import read_platform
 from unspool.plugins import build
-from unspool.results.compare import comparison
+from unspool.policies.base import CompiledScheduler
 from unspool.results.result import Result
 from unspool.results.run import run as simulate
 from unspool.results.store import check_free, write_folder, write_json, write_result
-from unspool.units import format_duration
 from unspool.workloads import read_workload
 
 __all__ = ["run"]
 
 _SAMPLE = "campus.swf.gz"
 _REASONS = 3  # rejected records that are shown
+_HOME = str(Path(unspool.__file__).parent)
 
 
 def run(
     workload: str | None = None,
     /,
     *,
-    platform: Annotated[str | None, Parameter(name=["--platform", "-p"])] = None,
+    platform: Annotated[str | None, Parameter(name=["--platform", "-p"], allow_leading_hyphen=True)] = None,
     policy: Annotated[list[str] | None, Parameter(negative=())] = None,
     config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
@@ -44,10 +48,11 @@ def run(
     format: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
-    force: Annotated[bool, Parameter(negative=())] = False,
-    csv: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
-    strict: Annotated[bool, Parameter(negative=())] = False,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    csv: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    debug: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
     """Replay a log under one policy or several, and compare them.
 
@@ -56,14 +61,16 @@ def run(
     Parameters
     ----------
     workload
-        The log: SWF, CSV or Parquet.
+        The log: SWF, CSV or Parquet, packed with gzip or not.
     platform
-        Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu, or a file (YAML, TOML).
-        Without it, as many cores as the log says its machine had.
+        Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu, or a file (YAML, TOML,
+        JSON). Without it, as many cores as the log says its machine had.
     policy
-        A scheduler by name (see: unspool plugins), or module:Name. Give several to compare them. Default: easy.
+        A scheduler by name (see: unspool plugins), or module:Name for a function or class of your own, also from a
+        file in this folder. Give the option once for each policy to compare. Default: easy.
     config
-        A file with any of these settings (run.toml of an earlier result); what stands on the command line wins.
+        A TOML file with any of the settings workload, platform, policy, seed, selection, kill_at_walltime, format,
+        columns; run.toml of an earlier result repeats that run. What stands on the command line wins.
     set_
         One setting as KEY=VALUE, as it would stand in the file.
     seed
@@ -73,19 +80,21 @@ def run(
     kill_at_walltime
         End jobs at the walltime that they asked for; otherwise they run as long as the log says.
     format
-        Format of the log, where its name does not tell.
+        Format of the log, where its name does not tell: swf, csv, tsv or parquet.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     out
         Folder for the results: tables as Parquet, summary.json, run.toml. With several policies, one folder each.
     force
-        Replace the results that are there.
+        Replace the results that are there. A folder with anything else in it is never replaced.
     csv
         Write the tables as CSV as well.
     json
         Print the summary as JSON (with several policies, a list).
     strict
         Exit with 2 if any record or job was rejected.
+    debug
+        Show the traceback if a policy of your own fails.
     """
     given = {
         "workload": workload, "platform": platform, "policy": policy, "seed": seed, "selection": select,
@@ -95,12 +104,58 @@ def run(
     if out is not None:
         check_free(out, force=force)
     schedulers = {name: build("schedulers", name) for name in settings.policies()}
-    jobs, read_s = _read_jobs(settings)
-    where = _read_where(settings, jobs)
+    where = None if settings.platform is None else read_platform(str(settings.platform))
+    began = perf_counter()
+    jobs = _read_jobs(settings)
+    read_s = perf_counter() - began
+    where = _settled(where, settings, jobs)
+    results = _simulated(jobs, where, schedulers, settings, debug=debug)
+    for result in results:
+        result.timing["read_s"] = read_s
+    if out is not None:
+        with Announcement(f"writing {out} …"):
+            _write(results, out, force=force, csv=csv)
+    for text in results[0].notes[len(jobs.notes) :]:
+        note(text)
+    _tell_rejected(results)
+    if json:
+        print_json(results[0].summary if len(results) == 1 else [result.summary for result in results])
+    else:
+        print_comparison(results)
+    if out is not None:
+        note(f"results: {out}")
+    return 2 if strict and any(len(result.rejected) for result in results) else 0
+
+
+def _read_jobs(settings: RunConfig) -> Workload:
+    if settings.workload is None:
+        note(f"no log given: replaying the bundled sample {_SAMPLE}")
+        with as_file(files("unspool") / "samples" / _SAMPLE) as sample:
+            return read_workload(sample)
+    with Announcement(f"reading {settings.workload} …"):
+        jobs = read_workload(settings.workload, settings.format, settings.column_map())
+    for text in jobs.notes:
+        note(f"{jobs.name}: {text}")
+    return jobs
+
+
+def _settled(where: Platform | None, settings: RunConfig, jobs: Workload) -> Platform:
+    if where is None:
+        if not jobs.max_cores:
+            raise InputError(f"{jobs.name} does not say how large its machine was; give a platform, such as -p 480")
+        where = Platform.pool(jobs.max_cores)
+        note(f"no platform given: {jobs.max_cores} cores, as the log says of its machine")
+    return replace(where, selection=settings.selection) if settings.selection else where
+
+
+def _simulated(
+    jobs: Workload, where: Platform, schedulers: Mapping[str, Any], settings: RunConfig, *, debug: bool
+) -> list[Result]:
+    compiling = Announcement("compiling: once for this machine and version, 10 to 20 s")
     results = []
     for name, scheduler in schedulers.items():
-        with announce(f"compiling for '{name}': once for this machine and version, about 10-20 s", after_s=1.5) as _:
-            progress = Progress(name)
+        progress = Progress(name)
+        try:
             result = simulate(
                 jobs,
                 where,
@@ -108,44 +163,30 @@ def run(
                 seed=settings.seed,
                 kill_at_walltime=settings.kill_at_walltime,
                 progress=progress,
+                compiling=lambda: compiling,
             )
+        except RunError as error:
+            raise type(error)(f"policy '{name}': {error}") from error
+        except (Exception, SystemExit) as error:
+            if isinstance(scheduler, CompiledScheduler) or isinstance(error, UnspoolError):
+                raise
+            if debug:
+                traceback.print_exception(error)
+            raise RunError(_failure(name, error)) from error
+        finally:
             progress.clear()
-        result.timing["read_s"] = read_s
-        results.append(replace(result, policy=name, config={**settings.as_dict(), "policy": name}))
-    if out is not None:
-        _write(results, out, force=force, csv=csv)
-    _tell_rejected(results[0])
-    if json:
-        print_json(results[0].summary if len(results) == 1 else [result.summary for result in results])
-    else:
-        _print_comparison(results, jobs, where)
-    if out is not None:
-        note(f"results: {out}")
-    return 2 if strict and results[0].summary["rejected"] else 0
+        config = {"platform": where.name, **settings.resolved(), "policy": name}
+        results.append(replace(result, policy=name, config=config))
+    return results
 
 
-def _read_jobs(settings: RunConfig) -> tuple[Workload, float]:
-    began = perf_counter()
-    path: Any = settings.workload
-    if path is None:
-        path = files("unspool") / "samples" / _SAMPLE
-        note(f"no log given: replaying the bundled sample {_SAMPLE}")
-    with announce(f"reading {path} …"):
-        jobs = read_workload(path, settings.format, settings.column_map())
-    for text in jobs.notes:
-        note(f"{jobs.name}: {text}")
-    return jobs, perf_counter() - began
-
-
-def _read_where(settings: RunConfig, jobs: Workload) -> Platform:
-    if settings.platform is not None:
-        where = read_platform(settings.platform)
-    elif jobs.max_cores:
-        where = Platform.pool(jobs.max_cores)
-        note(f"no platform given: {jobs.max_cores} cores, as the log says of its machine")
-    else:
-        raise InputError(f"{jobs.name} does not say how large its machine was; give a platform, such as -p 480")
-    return replace(where, selection=settings.selection) if settings.selection else where
+def _failure(name: str, error: BaseException) -> str:
+    """What to say when a policy of somebody else's raised something, or made us raise it."""
+    what = f"{type(error).__name__}: {error}"
+    theirs = [at for at in traceback.extract_tb(error.__traceback__) if not at.filename.startswith(_HOME)]
+    if not theirs:
+        return f"policy '{name}' decided something that cannot be carried out: {what}"
+    return f"policy '{name}' failed: {what} ({theirs[-1].filename}, line {theirs[-1].lineno})"
 
 
 def _write(results: list[Result], out: Path, *, force: bool, csv: bool) -> None:
@@ -153,54 +194,32 @@ def _write(results: list[Result], out: Path, *, force: bool, csv: bool) -> None:
         if len(results) == 1:
             write_result(results[0], folder, csv=csv)
             return
-        for result in results:
-            write_result(result, folder / _folder_name(result.policy), csv=csv)
+        for name, result in zip(_folder_names(results), results, strict=True):
+            write_result(result, folder / name, csv=csv)
         write_json(folder / "comparison.json", [result.summary for result in results])
 
-    with announce(f"writing {out} …"):
-        write_folder(out, fill, force=force)
+    write_folder(out, fill, force=force)
 
 
-def _folder_name(policy: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in policy)
+def _folder_names(results: list[Result]) -> list[str]:
+    """A name for each result's folder: its policy's, with what a file system may not take replaced."""
+    names: list[str] = []
+    for result in results:
+        plain = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in result.policy)[:80]
+        names.append(plain if plain not in names else f"{plain}-{len(names) + 1}")
+    return names
 
 
-def _tell_rejected(result: Result) -> None:
-    for text in result.notes:
-        if "job" in text and "sorted" not in text:
-            note(text)
-    if not len(result.rejected):
-        return
-    note(f"rejected: {result.counts['rejected_records']} records of the log, {result.counts['rejected_jobs']} jobs")
-    for line, job_id, reason in result.rejected.head(_REASONS).rows():
-        note(f"  line {line}, job {job_id}: {reason}")
-    if len(result.rejected) > _REASONS:
-        note(f"  … and {len(result.rejected) - _REASONS} more; all of them stand in rejected.parquet (with -o)")
-
-
-def _print_comparison(results: list[Result], jobs: Workload, where: Platform) -> None:
-    table = comparison(results)
-    header = (
-        "policy",
-        "jobs",
-        "rejected",
-        "mean wait",
-        "p95 wait",
-        "max wait",
-        "bounded slowdown",
-        "utilisation",
-        "makespan",
-    )
-    rows = [
-        (
-            row["policy"], f"{row['jobs']:,}", f"{row['rejected']:,}", *(_time(row[name]) for name in
-            ("mean_wait_s", "p95_wait_s", "max_wait_s")), f"{row['mean_bounded_slowdown']:,.2f}",
-            f"{row['utilisation']:.1%}", _time(row["makespan_s"]),
-        )
-        for row in table.iter_rows(named=True)
-    ]  # fmt: skip
-    print_table(header, rows, f"{jobs.name} on {where.name} ({where.cores:,} cores)")
-
-
-def _time(seconds: float) -> str:
-    return format_duration(round(seconds, 1 if seconds < 60 else 0))
+def _tell_rejected(results: list[Result]) -> None:
+    """What was rejected, for the first policy, and for those after it that rejected something else."""
+    for at, result in enumerate(results):
+        rejected = result.rejected
+        if not len(rejected) or (at and rejected.equals(results[0].rejected)):
+            continue
+        records, jobs = result.counts["rejected_records"], result.counts["rejected_jobs"]
+        who = f" under {result.policy}" if at else ""
+        note(f"rejected{who}: {records:,} records of the log, {jobs:,} jobs that cannot run here")
+        for line, job_id, reason in rejected.head(_REASONS).rows():
+            note(f"  line {line}, job {shown(str(job_id), 40)}: {reason}")
+        if len(rejected) > _REASONS:
+            note(f"  … and {len(rejected) - _REASONS:,} more; all of them stand in rejected.parquet (with -o)")

@@ -7,17 +7,25 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.config import read_config
-from unspool.cli.files import kind_of, read_summary
-from unspool.cli.output import announce, note, print_text
-from unspool.errors import UnspoolError
+from unspool.cli.config import RunConfig, read_config
+from unspool.cli.files import kind_of, read_results
+from unspool.cli.output import Announcement, print_text
+from unspool.errors import InputError, UnspoolError, shown
 from unspool.platforms import read_platform
+from unspool.plugins import build
 from unspool.workloads import read_workload
 
 __all__ = ["validate"]
 
+_REASONS = 3  # rejected records that are shown
 
-def validate(*paths: Path, strict: Annotated[bool, Parameter(negative=())] = False) -> int:
+
+def validate(
+    *paths: Path,
+    format: str | None = None,
+    columns: Annotated[list[str] | None, Parameter(negative=())] = None,
+    strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+) -> int:
     """Check logs, platforms, run.toml files and folders of results, without running anything.
 
     Exits with 2 if any cannot be used; rejected records are counted, and count as an error with --strict.
@@ -26,39 +34,43 @@ def validate(*paths: Path, strict: Annotated[bool, Parameter(negative=())] = Fal
     ----------
     paths
         What to check.
+    format
+        Format of the logs, where their names do not tell.
+    columns
+        For CSV and Parquet, our column = the file's, as in run_time=duration.
     strict
         Rejected records are errors.
     """
     if not paths:
-        note("unspool: nothing to validate; name one file or more")
-        return 2
+        raise InputError("nothing to validate; name one file or more")
+    log = RunConfig(format=format, columns=columns or [])
     bad = 0
     for path in paths:
         try:
-            verdict, rejected = _check(path)
+            verdict, rejected = _check(path, log)
         except UnspoolError as error:
-            print_text(f"{path}: NOT USABLE: {error}")
+            verdict, rejected = f"NOT USABLE: {str(error).removeprefix(f'{path}: ')}", 0
             bad += 1
-        else:
-            print_text(f"{path}: {verdict}")
-            bad += strict and rejected > 0
+        print_text(f"{shown(str(path), 200)}: {verdict}")
+        bad += strict and rejected > 0
     return 2 if bad else 0
 
 
-def _check(path: Path) -> tuple[str, int]:
-    kind = kind_of(path)
+def _check(path: Path, log: RunConfig) -> tuple[str, int]:
+    kind = "log" if log.format else kind_of(path)
     if kind == "result":
-        read_summary(path)
-        return "ok, results", 0
+        results = read_results(path)
+        return f"ok, results under {', '.join(result.policy for result in results)}", 0
     if kind == "platform":
         platform = read_platform(str(path))
         return f"ok, a platform of {platform.cores:,} cores", 0
     if kind == "config":
-        read_config(path, [], {})
-        return "ok, settings of a run", 0
-    with announce(f"reading {path} …"):
-        workload = read_workload(path)
-    text = f"ok, {len(workload):,} jobs, {len(workload.rejected):,} records rejected"
-    for line, _, reason in workload.rejected.head(3).rows():
-        text += f"\n  line {line}: {reason}"
-    return text, len(workload.rejected)
+        policies = read_config(path, [], {}).policies()
+        for name in policies:
+            build("schedulers", name)
+        return f"ok, settings of a run under {', '.join(policies)}", 0
+    with Announcement(f"reading {path} …"):
+        workload = read_workload(path, log.format, log.column_map())
+    told = [f"ok, {len(workload):,} jobs, {len(workload.rejected):,} records rejected", *workload.notes]
+    told += [f"line {line}: {reason}" for line, _, reason in workload.rejected.head(_REASONS).rows()]
+    return "\n  ".join(shown(text, 500) for text in told), len(workload.rejected)

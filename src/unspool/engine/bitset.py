@@ -13,7 +13,7 @@ import numpy as np
 from unspool.engine.compiled import compiled
 
 __all__ = [
-    "WORD", "add", "add_range", "discard", "discard_range", "empty_bitset", "lowest", "next_member", "run_end",
+    "WORD", "add", "add_range", "discard", "discard_range", "empty_bitset", "first_bits", "lowest", "next_member", "run_end",
     "word_count",
 ]  # fmt: skip
 
@@ -48,6 +48,12 @@ def empty_bitset(members: int) -> Array:
 def lowest(word: int) -> int:
     """Position of the lowest bit of a word that is not 0."""
     return _POSITION[((((word & -word) * _DE_BRUIJN) & _FULL) >> 27) & _MASK]
+
+
+@compiled
+def first_bits(count: int) -> int:
+    """A word with its first `count` bits set (all of them for more)."""
+    return _FULL >> (WORD - min(count, WORD))
 
 
 @compiled

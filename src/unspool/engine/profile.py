@@ -14,7 +14,8 @@ __all__ = [
     "begin_profile",
     "drop_the_past",
     "earliest_fit",
-    "earliest_fit_within",
+    "earliest_fit_around",
+    "earliest_fit_before",
     "give_back_time",
     "note_freed",
 ]
@@ -123,21 +124,51 @@ def earliest_fit(clock: Array, segments: Array, size: int, duration: float, star
 
 
 @compiled
-def earliest_fit_within(
-    clock: Array, segments: Array, size: int, duration: float, start: float, end: float, own: float
-) -> float:
-    """The earliest time in [start, end) at which so many cores are free for so long, or until `own`; else `own`.
+def earliest_fit_before(clock: Array, segments: Array, size: int, duration: float, start: float, own: float) -> float:
+    """The earliest time from `start` on, before `own`, at which so many cores are free for so long; else `own`.
 
-    `own` is when the job's present place begins: there its own cores are free for it.
+    `own` is when the job's present place begins: from there on its own cores are free for it.
     """
     last = clock[0]["segments"] - 1
     look = _at(clock, segments, start)
-    while start < end:
+    while start < own:
         if segments[look]["free"] < size:
             look += 1
             start = segments[look]["time"]
         elif look == last or segments[look + 1]["time"] >= min(start + duration, own):
             return start
+        else:
+            look += 1
+    return own
+
+
+@compiled
+def earliest_fit_around(
+    clock: Array, segments: Array, size: int, duration: float, start: float, end: float, own: float
+) -> float:
+    """The same where the time at which the job runs must touch start..end, or before that `own`, else `own`.
+
+    Cores stay free over a run of segments: where one touches start..end, the job fits at the beginning of the run or
+    not at all in it.
+    """
+    now = clock[0]["now"]
+    first = clock[0]["first_segment"]
+    last = clock[0]["segments"] - 1
+    look = first if start <= now else _at(clock, segments, start)
+    begin = max(start, now)
+    if segments[look]["free"] >= size:
+        back = look
+        while back > first and segments[back - 1]["free"] >= size:
+            back -= 1
+        begin = max(segments[back]["time"], now)
+    while begin < own:
+        if segments[look]["free"] < size:
+            look += 1
+            begin = segments[look]["time"]
+            if begin >= end:
+                return own
+        elif look == last or segments[look + 1]["time"] >= min(begin + duration, own):
+            return begin
         else:
             look += 1
     return own

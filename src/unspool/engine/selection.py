@@ -96,15 +96,18 @@ def _next_candidate(place: Place, machine: int, later: bool) -> int:
 @compiled
 def _place_first(core: Core, place: Place, gain: Array, shape: int, later: bool) -> bool:
     wanted = place.shapes[shape]["units"]
-    machine = _next_candidate(place, 0, later)
-    while machine >= 0:
-        units = min(units_that_fit(place, gain, machine, shape, later), wanted)
-        if units > 0:
-            _append(core, place, machine, units)
-            wanted -= units
-            if wanted == 0:
-                return True
-        machine = _next_candidate(place, machine + 1, later)
+    machines = len(place.machines)
+    for word in range((machines + bitset.WORD - 1) // bitset.WORD):
+        left = bitset.first_bits(machines - word * bitset.WORD) if later else place.bits[word]
+        while left != 0:
+            machine = word * bitset.WORD + bitset.lowest(left)
+            left &= left - 1
+            units = min(units_that_fit(place, gain, machine, shape, later), wanted)
+            if units > 0:
+                _append(core, place, machine, units)
+                wanted -= units
+                if wanted == 0:
+                    return True
     return False
 
 

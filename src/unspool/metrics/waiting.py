@@ -13,7 +13,7 @@ BOUND_S = 10.0
 
 
 def job_times() -> list[pl.Expr]:
-    """Columns that follow from submit, start and finish time of a job; slowdown of a job of no length is infinite."""
+    """Columns that follow from submit, start and finish time of a job; a job of no length has no slowdown."""
     wait = pl.col("start_time") - pl.col("submit_time")
     response = pl.col("finish_time") - pl.col("submit_time")
     run = pl.col("finish_time") - pl.col("start_time")
@@ -21,21 +21,20 @@ def job_times() -> list[pl.Expr]:
         wait.alias("wait_time"),
         run.alias("run_time"),
         response.alias("response_time"),
-        (response / run).alias("slowdown"),
+        pl.when(run > 0.0).then(response / run).alias("slowdown"),
         pl.max_horizontal(pl.lit(1.0), response / pl.max_horizontal(run, pl.lit(BOUND_S))).alias("bounded_slowdown"),
     ]
 
 
 def waiting(jobs: pl.DataFrame, platform: Platform) -> dict[str, float]:
-    """Wait, response, slowdown and bounded slowdown; quantiles are interpolated between neighbours."""
-    with_length = jobs.filter(pl.col("run_time") > 0)
+    """Wait, response, slowdown and bounded slowdown; quantiles are interpolated between neighbours; 0 without jobs."""
     figures = {
         "mean_wait_s": jobs["wait_time"].mean(),
         "median_wait_s": jobs["wait_time"].median(),
         "p95_wait_s": jobs["wait_time"].quantile(0.95, interpolation="linear"),
         "max_wait_s": jobs["wait_time"].max(),
         "mean_response_s": jobs["response_time"].mean(),
-        "mean_slowdown": with_length["slowdown"].mean(),
+        "mean_slowdown": jobs["slowdown"].mean(),
         "mean_bounded_slowdown": jobs["bounded_slowdown"].mean(),
         "p95_bounded_slowdown": jobs["bounded_slowdown"].quantile(0.95, interpolation="linear"),
     }

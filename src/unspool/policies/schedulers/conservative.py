@@ -12,12 +12,13 @@ from unspool.engine.profile import (
     begin_profile,
     drop_the_past,
     earliest_fit,
-    earliest_fit_within,
+    earliest_fit_around,
+    earliest_fit_before,
     note_freed,
 )
 from unspool.engine.queue import next_waiting
 from unspool.engine.running import renew_overdue
-from unspool.engine.state import NEVER, Core, Later, Place, Plan
+from unspool.engine.state import NEVER, Array, Core, Later, Place, Plan
 from unspool.policies.base import CONSERVATIVE, CompiledScheduler
 
 __all__ = ["Conservative", "conservative"]
@@ -64,7 +65,7 @@ def _find_start(
         if own < 0:
             start = earliest_fit(clock, plan.segments, size, estimate, start)
         else:
-            start = earliest_fit_within(clock, plan.segments, size, estimate, start, until, until)
+            start = earliest_fit_before(clock, plan.segments, size, estimate, start, until)
         if start >= until or fits_from(core, place, later, plan, own, job, start):
             break
         start = next_end(core, plan, start)
@@ -75,20 +76,20 @@ def _find_start(
 def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
     """Give the plan at a position a start, and move it to its place among those before it, by (start, slot)."""
     plans = plan.plans
-    slot, job = plans[at]["slot"], plans[at]["job"]
+    slot, job, size, estimate = plans[at]["slot"], plans[at]["job"], plans[at]["size"], plans[at]["estimate"]
     while at > 0 and (
         plans[at - 1]["start"] > start or (plans[at - 1]["start"] == start and plans[at - 1]["slot"] > slot)
     ):
-        plans[at]["start"] = plans[at - 1]["start"]
-        plans[at]["slot"] = plans[at - 1]["slot"]
-        plans[at]["job"] = plans[at - 1]["job"]
+        plans[at] = plans[at - 1]
         at -= 1
     plans[at]["start"] = start
     plans[at]["slot"] = slot
     plans[at]["job"] = job
-    end = start + core.fate[job]["estimate"]
+    plans[at]["size"] = size
+    plans[at]["estimate"] = estimate
+    end = start + estimate
     core.fate[job]["planned_end"] = end
-    add_span(core.clock, plan.segments, start, end, -core.jobs[job]["size"])
+    add_span(core.clock, plan.segments, start, end, -size)
     hold_picked(core, place, later, plan, job, end)
 
 
@@ -112,42 +113,42 @@ def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: 
 def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     """Some job ended early: each is lifted out, in the order of the plans, and put at its earliest fit.
 
-    A job that fits no earlier keeps its place. It can only move into a window that touches time at which cores became
-    free since it was last tried; where cores in all decide, as many must be free there as it needs. Other jobs are not
-    tried. What later jobs free in this pass is tried in the next one.
+    A job that fits no earlier keeps its place.
     """
-    clock, freed, plans = core.clock, plan.freed, plan.plans
-    known = clock[0]["freed"]
+    clock, plans = core.clock, plan.plans
     for at in range(clock[0]["plans"]):
         job = plans[at]["job"]
         start = plans[at]["start"]
-        end = core.fate[job]["planned_end"]
-        best = start
-        if later is not None:
-            best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start)
+        if later is None:
+            best = _earlier_by_count(clock, plan.segments, plan.freed, plans, at)
         else:
-            size = core.jobs[job]["size"]
-            for k in range(clock[0]["freed"]):
-                if freed[k]["most"] >= size and freed[k]["start"] < start:
-                    begin = max(clock[0]["now"], freed[k]["start"] - core.fate[job]["estimate"])
-                    until = min(freed[k]["end"], best)
-                    if begin < until:
-                        found = earliest_fit_within(
-                            clock, plan.segments, size, core.fate[job]["estimate"], begin, until, start
-                        )
-                        best = min(best, found)
+            best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start)
         if best < start:
-            add_span(clock, plan.segments, start, end, core.jobs[job]["size"])
+            end = start + plans[at]["estimate"]
+            add_span(clock, plan.segments, start, end, plans[at]["size"])
             let_go(core, later, plan, job)
             _put(core, place, later, plan, at, best)
-            if clock[0]["freed"] == len(freed):
-                known = 0
             note_freed(core, plan, start, end)
-    for k in range(known, clock[0]["freed"]):
-        freed[k - known]["start"] = freed[k]["start"]
-        freed[k - known]["end"] = freed[k]["end"]
-        freed[k - known]["most"] = freed[k]["most"]
-    clock[0]["freed"] -= known
+    clock[0]["freed"] = 0
+
+
+@compiled
+def _earlier_by_count(clock: Array, segments: Array, freed: Array, plans: Array, at: int) -> float:
+    """The earliest fit of a plan's job where cores in all decide.
+
+    It had none before its plan at the last pass, so it must touch time before its plan at which cores became free
+    since then, as many as it needs. Jobs behind it in the order of the plans free no such time: it lies after its plan.
+    """
+    start = plans[at]["start"]
+    size = plans[at]["size"]
+    best = start
+    for k in range(clock[0]["freed"]):
+        if freed[k]["most"] >= size and freed[k]["start"] < best:
+            found = earliest_fit_around(
+                clock, segments, size, plans[at]["estimate"], freed[k]["start"], freed[k]["end"], start
+            )
+            best = min(best, found)
+    return best
 
 
 @compiled
@@ -165,6 +166,8 @@ def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: P
                 clock[0]["plans"] = at + 1
                 plan.plans[at]["slot"] = slot
                 plan.plans[at]["job"] = job
+                plan.plans[at]["size"] = core.jobs[job]["size"]
+                plan.plans[at]["estimate"] = core.fate[job]["estimate"]
                 _put(core, place, later, plan, at, start)
             slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
 
@@ -180,7 +183,5 @@ def _start_due(core: Core, place: Place | None, later: Later | None, plan: Plan)
     if due > 0:
         left = clock[0]["plans"] - due
         for at in range(left):
-            plans[at]["start"] = plans[at + due]["start"]
-            plans[at]["slot"] = plans[at + due]["slot"]
-            plans[at]["job"] = plans[at + due]["job"]
+            plans[at] = plans[at + due]
         clock[0]["plans"] = left

@@ -1,0 +1,50 @@
+"""The table that `unspool run` prints: one row a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unspool.cli.output import print_table
+from unspool.errors import shown
+from unspool.results.result import Result
+from unspool.units import format_duration
+
+__all__ = ["print_comparison"]
+
+
+def print_comparison(results: Sequence[Result]) -> None:
+    """Print the figures that matter most; of several policies also how far the mean wait is from the first one's."""
+    summaries = [result.summary for result in results]
+    first = summaries[0]
+    columns = {"policy": [summary["policy"] for summary in summaries]}
+    told = ""
+    if all(summary["jobs"] == first["jobs"] for summary in summaries):
+        told = f": {first['jobs']:,} jobs, {first['rejected']:,} rejected"
+    else:
+        columns |= {name: [f"{summary[name]:,}" for summary in summaries] for name in ("jobs", "rejected")}
+    columns["mean wait"] = [_time(summary["mean_wait_s"]) for summary in summaries]
+    if len(results) > 1:
+        columns["against\nthe first"] = [
+            _against(summary["mean_wait_s"], first["mean_wait_s"]) for summary in summaries
+        ]
+    columns |= {
+        "p95 wait": [_time(summary["p95_wait_s"]) for summary in summaries],
+        "max wait": [_time(summary["max_wait_s"]) for summary in summaries],
+        "bounded\nslowdown": [f"{summary['mean_bounded_slowdown']:,.2f}" for summary in summaries],
+        "utilisation": [f"{summary['utilisation']:.1%}" for summary in summaries],
+        "makespan": [_time(summary["makespan_s"]) for summary in summaries],
+    }
+    where = f"{shown(first['platform'])} ({results[0].platform.cores:,} cores)"
+    print_table(
+        list(columns), list(zip(*columns.values(), strict=True)), f"{shown(first['workload'])} on {where}{told}"
+    )
+
+
+def _against(wait_s: float, first_s: float) -> str:
+    if wait_s == first_s:
+        return "="
+    return f"{wait_s / first_s - 1.0:+,.1%}" if first_s else "longer"
+
+
+def _time(seconds: float) -> str:
+    return format_duration(round(seconds, 1 if seconds < 60 else 0))
