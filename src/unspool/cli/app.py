@@ -23,6 +23,7 @@ app = App(
     name="unspool",
     help="Replay any job log, on any platform, under any policy, and see what would have happened.",
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,
     version=lambda: version("unspool"),
 )
 app.command("unspool.cli.run:run", name="run", help="Replay a log under one policy or several, and compare them.")
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as with >&-
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it lives as long as the process)
+        getattr(sys, name).reconfigure(errors="backslashreplace")  # a locale without our letters is no reason to fail
     sys.exit(run_command(arguments))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unspool.cli.output import print_table
+from unspool.cli.output import counted, print_table
 from unspool.errors import shown
 from unspool.results.result import Result
 from unspool.units import format_duration
@@ -19,7 +19,7 @@ def print_comparison(results: Sequence[Result]) -> None:
     columns = {"policy": [summary["policy"] for summary in summaries]}
     told = ""
     if all(summary["jobs"] == first["jobs"] for summary in summaries):
-        told = f": {first['jobs']:,} jobs, {first['rejected']:,} rejected"
+        told = f": {counted(first['jobs'], 'job')}, {first['rejected']:,} rejected"
     else:
         columns |= {name: [f"{summary[name]:,}" for summary in summaries] for name in ("jobs", "rejected")}
     columns["mean wait"] = [_time(summary["mean_wait_s"]) for summary in summaries]

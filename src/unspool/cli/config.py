@@ -31,11 +31,11 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     columns: list[str] = []
 
     def policies(self) -> list[str]:
-        """The policies, each once, in their order."""
+        """The policies as given."""
         names = [self.policy] if isinstance(self.policy, str) else self.policy
         if not names:
             raise InputError("policy: the list is empty; name one scheduler or more")
-        return list(dict.fromkeys(names))
+        return names
 
     def column_map(self) -> dict[str, str] | None:
         """Our column = the file's."""
@@ -58,11 +58,11 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 def read_config(path: Path | None, assignments: list[str], given: dict[str, Any]) -> RunConfig:
     """Put the settings together."""
     settings = _from_file(path) if path is not None else {}
-    settings.update(_assigned(text) for text in assignments)
-    settings.update((name, value) for name, value in given.items() if value is not None)
-    for key in settings:
+    for key, value in map(_assigned, assignments):
         if key not in RunConfig.__struct_fields__:
             raise UnknownName("setting", key, RunConfig.__struct_fields__)
+        settings[key] = value
+    settings.update((name, value) for name, value in given.items() if value is not None)
     try:
         return msgspec.convert(settings, RunConfig)
     except msgspec.ValidationError as error:
@@ -71,11 +71,15 @@ def read_config(path: Path | None, assignments: list[str], given: dict[str, Any]
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is not TOML: {error}") from error
+    for key in settings:
+        if key not in RunConfig.__struct_fields__:
+            raise InputError(f"{path}: {UnknownName('setting', key, RunConfig.__struct_fields__)}")
+    return settings
 
 
 def _assigned(text: str) -> tuple[str, Any]:

@@ -8,7 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
-from unspool.cli.output import Announcement, note
+from unspool.cli.output import Announcement, counted, note
+from unspool.errors import shown
 from unspool.workloads import read_workload, write_workload
 
 __all__ = ["convert"]
@@ -51,6 +52,6 @@ def convert(
     for text in (*workload.notes, *lost):
         note(text)
     for line, job_id, reason in workload.rejected.head(3).rows():
-        note(f"rejected: line {line}, job {job_id}: {reason}")
-    note(f"{target}: {len(workload):,} jobs written, {len(workload.rejected):,} records rejected")
+        note(f"rejected: line {line}, job {shown(str(job_id), 40)}: {reason}")
+    note(f"{target}: {counted(len(workload), 'job')} written, {counted(len(workload.rejected), 'record')} rejected")
     return 2 if strict and len(workload.rejected) else 0

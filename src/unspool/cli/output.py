@@ -15,7 +15,7 @@ from rich.table import Table
 from unspool.errors import shown
 from unspool.units import format_duration
 
-__all__ = ["Announcement", "Progress", "note", "print_json", "print_table", "print_text"]
+__all__ = ["Announcement", "Progress", "counted", "note", "print_json", "print_table", "print_text"]
 
 _SHOW_AFTER_S = 2.0
 _LINE_EVERY_S = 10.0
@@ -45,6 +45,15 @@ def print_table(
     if title is not None:
         console.print(title, soft_wrap=True)
     console.print(table)
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "job"), counted(2500, "record")
+    ('1 job', '2,500 records')
+    """
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def print_text(text: str) -> None:

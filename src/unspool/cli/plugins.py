@@ -43,7 +43,10 @@ def _rows(kind: str) -> list[tuple[str, str, str]]:
         return [(name, entry.help, " ".join(entry.suffixes)) for name, entry in FORMATS.items()]
     if kind == "selections":
         return [(name, _TRIED[name], f"--select {name}") for name in SELECTIONS]
-    return [(name, _tooltip(target), target) for name, target in sorted(available(kind).items())]
+    return [
+        (name, _tooltip(target), "built in" if name in BUILT_IN[kind] else target)
+        for name, target in sorted(available(kind).items())
+    ]
 
 
 def _tooltip(target: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import as_file, files
@@ -15,7 +16,7 @@ from cyclopts import Parameter
 import unspool
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.output import Announcement, Progress, note, print_json
+from unspool.cli.output import Announcement, Progress, counted, note, print_json
 from unspool.errors import InputError, RunError, UnspoolError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -104,6 +105,9 @@ def run(
     if out is not None:
         check_free(out, force=force)
     schedulers = {name: build("schedulers", name) for name in settings.policies()}
+    for name, times in Counter(settings.policies()).items():
+        if times > 1:
+            note(f"policy '{name}' is given {times} times: run once")
     where = None if settings.platform is None else read_platform(str(settings.platform))
     began = perf_counter()
     jobs = _read_jobs(settings)
@@ -217,8 +221,8 @@ def _tell_rejected(results: list[Result]) -> None:
         if not len(rejected) or (at and rejected.equals(results[0].rejected)):
             continue
         records, jobs = result.counts["rejected_records"], result.counts["rejected_jobs"]
-        who = f" under {result.policy}" if at else ""
-        note(f"rejected{who}: {records:,} records of the log, {jobs:,} jobs that cannot run here")
+        told = [counted(records, "record") + " of the log"] * (records > 0) + [counted(jobs, "job")] * (jobs > 0)
+        note(f"rejected{f' under {result.policy}' if at else ''}: {', '.join(told)}")
         for line, job_id, reason in rejected.head(_REASONS).rows():
             note(f"  line {line}, job {shown(str(job_id), 40)}: {reason}")
         if len(rejected) > _REASONS:

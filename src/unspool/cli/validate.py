@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import kind_of, read_results
-from unspool.cli.output import Announcement, print_text
+from unspool.cli.output import Announcement, counted, print_text
 from unspool.errors import InputError, UnspoolError, shown
 from unspool.platforms import read_platform
 from unspool.plugins import build
@@ -71,6 +71,9 @@ def _check(path: Path, log: RunConfig) -> tuple[str, int]:
         return f"ok, settings of a run under {', '.join(policies)}", 0
     with Announcement(f"reading {path} …"):
         workload = read_workload(path, log.format, log.column_map())
-    told = [f"ok, {len(workload):,} jobs, {len(workload.rejected):,} records rejected", *workload.notes]
+    told = [
+        f"ok, {counted(len(workload), 'job')}, {counted(len(workload.rejected), 'record')} rejected",
+        *workload.notes,
+    ]
     told += [f"line {line}: {reason}" for line, _, reason in workload.rejected.head(_REASONS).rows()]
     return "\n  ".join(shown(text, 500) for text in told), len(workload.rejected)

@@ -13,8 +13,8 @@ import numpy as np
 from unspool.engine.compiled import compiled
 
 __all__ = [
-    "WORD", "add", "add_range", "discard", "discard_range", "empty_bitset", "first_bits", "lowest", "next_member", "run_end",
-    "word_count",
+    "WORD", "add", "add_range", "discard", "discard_range", "empty_bitset", "first_bits", "lowest", "next_member",
+    "run_end", "word_count",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]

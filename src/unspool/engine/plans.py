@@ -222,7 +222,7 @@ def segments_to_plan(clock: Array) -> int:
 
     A job has two ends in it, old ones are dropped when they are half of it, and every running job may end.
     """
-    return int(6 * (clock[0]["running"] + clock[0]["queued"]) + 16)
+    return int(6 * (clock[0]["running"] + clock[0]["queued"]) + 17)
 
 
 @compiled

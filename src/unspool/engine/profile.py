@@ -1,13 +1,13 @@
 """Free cores over time, as steps: what running jobs are expected to give back and what is promised to waiting ones.
 
 Segment k holds from its time up to the next one's. The last one has no end, and all cores are free in it. Neighbours
-that are equal are merged, and what lies in the past is dropped.
+that are equal are merged, and what lies in the past is dropped. Behind the last one stands a time that never comes.
 """
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled
-from unspool.engine.state import Array, Core, Plan
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.state import NEVER, Array, Core, Plan
 
 __all__ = [
     "add_span",
@@ -17,8 +17,16 @@ __all__ = [
     "earliest_fit_around",
     "earliest_fit_before",
     "give_back_time",
+    "lose_place",
     "note_freed",
 ]
+
+
+@inlined
+def _copy(segments: Array, source: int, target: int) -> None:
+    """Field by field, which Numba compiles to two moves; a record as a whole becomes a call."""
+    segments[target]["time"] = segments[source]["time"]
+    segments[target]["free"] = segments[source]["free"]
 
 
 @compiled
@@ -34,6 +42,7 @@ def begin_profile(core: Core, plan: Plan) -> None:
             segments[count]["free"] = segments[count - 1]["free"]
             count += 1
         segments[count - 1]["free"] += running[at]["size"]
+    segments[count]["time"] = NEVER
     clock[0]["first_segment"] = 0
     clock[0]["segments"] = count
     clock[0]["freed"] = 0
@@ -48,9 +57,8 @@ def drop_the_past(clock: Array, segments: Array) -> None:
         first += 1
     clock[0]["first_segment"] = first
     if 2 * first > last:
-        for k in range(first, last):
-            segments[k - first]["time"] = segments[k]["time"]
-            segments[k - first]["free"] = segments[k]["free"]
+        for k in range(first, last + 1):
+            _copy(segments, k, k - first)
         clock[0]["first_segment"] = 0
         clock[0]["segments"] = last - first
 
@@ -59,13 +67,11 @@ def drop_the_past(clock: Array, segments: Array) -> None:
 def _at(clock: Array, segments: Array, time: float) -> int:
     """The segment that holds at a time (the first one for times before it)."""
     low: int = clock[0]["first_segment"]
-    high = clock[0]["segments"]
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if segments[middle]["time"] <= time:
-            low = middle
-        else:
-            high = middle
+    count = clock[0]["segments"] - low
+    while count > 1:  # written so that the compiler needs no branch inside
+        half = count >> 1
+        low += half if segments[low + half]["time"] <= time else 0
+        count -= half
     return low
 
 
@@ -76,9 +82,8 @@ def _split(clock: Array, segments: Array, time: float) -> int:
     if segments[at]["time"] >= time:
         return at
     last = clock[0]["segments"]
-    for k in range(last, at + 1, -1):
-        segments[k]["time"] = segments[k - 1]["time"]
-        segments[k]["free"] = segments[k - 1]["free"]
+    for k in range(last + 1, at + 1, -1):
+        _copy(segments, k - 1, k)
     segments[at + 1]["time"] = time
     segments[at + 1]["free"] = segments[at]["free"]
     clock[0]["segments"] = last + 1
@@ -91,9 +96,8 @@ def _merge(clock: Array, segments: Array, at: int) -> None:
     if at <= clock[0]["first_segment"] or segments[at]["free"] != segments[at - 1]["free"]:
         return
     last = clock[0]["segments"] - 1
-    for k in range(at, last):
-        segments[k]["time"] = segments[k + 1]["time"]
-        segments[k]["free"] = segments[k + 1]["free"]
+    for k in range(at, last + 1):
+        _copy(segments, k + 1, k)
     clock[0]["segments"] = last
 
 
@@ -108,19 +112,26 @@ def add_span(clock: Array, segments: Array, start: float, end: float, cores: int
     _merge(clock, segments, first)
 
 
+@inlined
+def _run_from(segments: Array, look: int, begin: float, size: int, duration: float, end: float, own: float) -> float:
+    """From a segment on, the first time that begins a run of so many free cores of so long, or one that reaches `own`.
+
+    Gives up where no run that begins before `end` will do, and returns a time of `end` or later. One branch a segment,
+    nearly always taken: whether cores suffice is a choice between two values.
+    """
+    while begin < end:
+        following = segments[look + 1]["time"]
+        begin = begin if segments[look]["free"] >= size else following
+        if following >= min(begin + duration, own):
+            break
+        look += 1
+    return begin
+
+
 @compiled
 def earliest_fit(clock: Array, segments: Array, size: int, duration: float, start: float) -> float:
     """The earliest time from `start` on at which so many cores are free for so long."""
-    last = clock[0]["segments"] - 1
-    look = _at(clock, segments, start)
-    while True:
-        if segments[look]["free"] < size:
-            look += 1
-            start = segments[look]["time"]
-        elif look == last or segments[look + 1]["time"] >= start + duration:
-            return start
-        else:
-            look += 1
+    return _run_from(segments, _at(clock, segments, start), start, size, duration, NEVER, NEVER)
 
 
 @compiled
@@ -129,49 +140,40 @@ def earliest_fit_before(clock: Array, segments: Array, size: int, duration: floa
 
     `own` is when the job's present place begins: from there on its own cores are free for it.
     """
-    last = clock[0]["segments"] - 1
-    look = _at(clock, segments, start)
-    while start < own:
-        if segments[look]["free"] < size:
-            look += 1
-            start = segments[look]["time"]
-        elif look == last or segments[look + 1]["time"] >= min(start + duration, own):
-            return start
-        else:
-            look += 1
-    return own
+    return min(_run_from(segments, _at(clock, segments, start), start, size, duration, own, own), own)
 
 
-@compiled
+@inlined
 def earliest_fit_around(
-    clock: Array, segments: Array, size: int, duration: float, start: float, end: float, own: float
+    clock: Array, segments: Array, freed: Array, which: int, size: int, duration: float, own: float
 ) -> float:
-    """The same where the time at which the job runs must touch start..end, or before that `own`, else `own`.
+    """The same where the job must touch time that became free.
 
-    Cores stay free over a run of segments: where one touches start..end, the job fits at the beginning of the run or
-    not at all in it.
+    Cores stay free over a run of segments: the job fits at the beginning of a run, or not at all in it.
     """
-    now = clock[0]["now"]
     first = clock[0]["first_segment"]
-    last = clock[0]["segments"] - 1
-    look = first if start <= now else _at(clock, segments, start)
-    begin = max(start, now)
+    end = min(freed[which]["end"], own)
+    look = freed[which]["look"]
+    if look < 0:
+        look = _at(clock, segments, freed[which]["start"])
+        freed[which]["look"] = look
+    begin = freed[which]["start"]
     if segments[look]["free"] >= size:
         back = look
         while back > first and segments[back - 1]["free"] >= size:
             back -= 1
-        begin = max(segments[back]["time"], now)
-    while begin < own:
-        if segments[look]["free"] < size:
-            look += 1
-            begin = segments[look]["time"]
-            if begin >= end:
-                return own
-        elif look == last or segments[look + 1]["time"] >= min(begin + duration, own):
-            return begin
-        else:
-            look += 1
-    return own
+        if back < look:
+            begin = segments[back]["time"]
+    begin = max(begin, clock[0]["now"])
+    begin = _run_from(segments, look, begin, size, duration, end, own)
+    return begin if begin < end else own
+
+
+@compiled
+def lose_place(clock: Array, freed: Array) -> None:
+    """The segments were changed: positions in them are found anew."""
+    for at in range(clock[0]["freed"]):
+        freed[at]["look"] = -1
 
 
 @compiled
@@ -203,6 +205,7 @@ def note_freed(core: Core, plan: Plan, start: float, end: float) -> None:
     freed[at]["start"] = start
     freed[at]["end"] = end
     freed[at]["most"] = most
+    freed[at]["look"] = -1
     clock[0]["freed"] = at + 1
 
 

@@ -112,7 +112,7 @@ WORD = np.dtype([("bits", "i8"), ("size", "i8"), ("estimate", "f8")], align=True
 ENDING = np.dtype([("time", "f8"), ("size", "i8"), ("job", "i8")], align=True)
 SEGMENT = np.dtype([("time", "f8"), ("free", "i8")], align=True)
 PLAN = np.dtype([("start", "f8"), ("estimate", "f8"), ("size", "i8"), ("slot", "i8"), ("job", "i8")], align=True)
-FREED = np.dtype([("start", "f8"), ("end", "f8"), ("most", "i8")], align=True)
+FREED = np.dtype([("start", "f8"), ("end", "f8"), ("most", "i8"), ("look", "i8")], align=True)
 MACHINE = np.dtype(
     [
         ("group", "i8"),

@@ -116,8 +116,8 @@ class Workload:
         missing = [column for column in _REQUIRED if column not in table.columns]
         if missing:
             raise InputError(f"{name}: no column {', '.join(missing)}; every job needs {', '.join(_REQUIRED[:4])}")
-        known = [column.name for column in COLUMNS if column.name in table.columns]
-        table = table.select(pl.col(column).cast(_BY_NAME[column].dtype) for column in known)
+        known = [column for column in COLUMNS if column.name in table.columns]
+        table = pl.DataFrame([_cast(table[column.name], column, name) for column in known])
         _refuse_unusable(table, name)
         out_of_order = int((table["submit_time"].diff() < 0).sum())
         if out_of_order:
@@ -142,6 +142,17 @@ class Workload:
     def _repr_html_(self) -> str:
         head = f"<p><b>{escape(self.name)}</b>: {len(self)} jobs, {len(self.rejected)} records rejected</p>"
         return head + self.table.head(10)._repr_html_()
+
+
+def _cast(values: pl.Series, column: Column, name: str) -> pl.Series:
+    try:
+        cast = values.cast(column.dtype)
+    except pl.exceptions.PolarsError as error:
+        reason = shown(str(error).partition("\n")[0], 120)
+        raise InputError(f"{name}: column {column.name} does not hold {column.dtype}: {reason}") from error
+    if column.dtype == pl.Int64 and values.dtype.is_float() and (cast != values).any():
+        raise InputError(f"{name}: {column.name} is {values.filter(cast != values)[0]}; expected whole numbers")
+    return cast
 
 
 def _refuse_unusable(table: pl.DataFrame, name: str) -> None:

@@ -120,7 +120,9 @@ def read_cluster(path: str | os.PathLike[str]) -> Platform:
         content = parse(text)
     # The parsers raise whatever they stumble over: their own errors, ValueError, RecursionError, KeyError.
     except Exception as error:
-        reason = shown(" ".join(str(error).split()), 200)
+        mark = getattr(error, "problem_mark", None)
+        text = f"line {mark.line + 1}: {getattr(error, 'problem', '')}" if mark else str(error)
+        reason = shown(" ".join(text.split()), 200)
         raise InputError(f"{path}: not valid {Path(path).suffix[1:].upper()}: {reason}") from error
     try:
         cluster = msgspec.convert(content, _Cluster)
@@ -191,7 +193,7 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
         if cluster.partitions:
             raise InputError(f"{where}: a pool has no partitions; list machines instead")
         pool = _pool(cluster.pool, cluster.name or "", where)
-        return _checked(lambda: replace(pool, licences=cluster.licences, selection=cluster.selection), where)
+        return _checked(lambda: replace(pool, licences=cluster.licences, selection=cluster.selection), cluster, where)
     count = sum(entry.count for entry in cluster.machines)
     cores = sum(entry.count * entry.cores for entry in cluster.machines)
     if count > _MOST_MACHINES or cores > _MOST_CORES:
@@ -208,6 +210,7 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
             cluster.selection,
             name=cluster.name or "",
         ),
+        cluster,
         where,
     )
 
@@ -218,11 +221,11 @@ def _pool(cores: int, name: str, where: str) -> Platform:
     return Platform.pool(cores, name)
 
 
-def _checked(make: Callable[[], Platform], where: str) -> Platform:
+def _checked(make: Callable[[], Platform], cluster: _Cluster, where: str) -> Platform:
     try:
         return make()
     except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+        raise InputError(f"{where}: {str(error).removeprefix(f'{cluster.name}: ')}") from error
 
 
 def _groups(entries: list[_Machines]) -> tuple[MachineGroup, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.engine.compiled import compiled
+from unspool.engine.compiled import compiled, inlined
 from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, start_held
 from unspool.engine.profile import (
     add_span,
@@ -14,6 +14,7 @@ from unspool.engine.profile import (
     earliest_fit,
     earliest_fit_around,
     earliest_fit_before,
+    lose_place,
     note_freed,
 )
 from unspool.engine.queue import next_waiting
@@ -49,7 +50,7 @@ def conservative(core: Core, place: Place | None, later: Later | None, plan: Pla
     _start_due(core, place, later, plan)
 
 
-@compiled
+@inlined
 def _find_start(
     core: Core, place: Place | None, later: Later | None, plan: Plan, job: int, own: int, start: float, until: float
 ) -> float:
@@ -72,7 +73,7 @@ def _find_start(
     return min(start, until)
 
 
-@compiled
+@inlined
 def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
     """Give the plan at a position a start, and move it to its place among those before it, by (start, slot)."""
     plans = plan.plans
@@ -109,7 +110,7 @@ def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: 
     clock[0]["plans"] = count
 
 
-@compiled
+@inlined
 def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     """Some job ended early: each is lifted out, in the order of the plans, and put at its earliest fit.
 
@@ -128,30 +129,28 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
             add_span(clock, plan.segments, start, end, plans[at]["size"])
             let_go(core, later, plan, job)
             _put(core, place, later, plan, at, best)
+            lose_place(clock, plan.freed)
             note_freed(core, plan, start, end)
     clock[0]["freed"] = 0
 
 
-@compiled
+@inlined
 def _earlier_by_count(clock: Array, segments: Array, freed: Array, plans: Array, at: int) -> float:
     """The earliest fit of a plan's job where cores in all decide.
 
     It had none before its plan at the last pass, so it must touch time before its plan at which cores became free
     since then, as many as it needs. Jobs behind it in the order of the plans free no such time: it lies after its plan.
     """
-    start = plans[at]["start"]
     size = plans[at]["size"]
-    best = start
+    best: float = plans[at]["start"]
     for k in range(clock[0]["freed"]):
         if freed[k]["most"] >= size and freed[k]["start"] < best:
-            found = earliest_fit_around(
-                clock, segments, size, plans[at]["estimate"], freed[k]["start"], freed[k]["end"], start
-            )
+            found = earliest_fit_around(clock, segments, freed, k, size, plans[at]["estimate"], best)
             best = min(best, found)
     return best
 
 
-@compiled
+@inlined
 def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     clock = core.clock
     slot = clock[0]["fresh"]
@@ -172,7 +171,7 @@ def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: P
             slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
 
 
-@compiled
+@inlined
 def _start_due(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     clock, plans = core.clock, plan.plans
     due = 0

@@ -1,0 +1,16 @@
+def test_all_kinds_are_listed(unspool):
+    said = unspool("plugins")
+    assert said.code == 0
+    for word in ("fcfs", "easy", "conservative", "swf", "parquet", ".csv.gz", "contiguous", "First come, first served"):
+        assert word in said.out
+
+
+def test_one_kind_is_listed_alone(unspool):
+    said = unspool("plugins", "selections")
+    assert "--select spread" in said.out
+    assert "easy" not in said.out
+
+
+def test_an_unknown_kind_is_told_the_nearest(unspool):
+    known = "did you mean 'schedulers'? Known: formats, schedulers, selections"
+    assert unspool("plugins", "shedulers") == (2, "", f"unspool: unknown kind of plugin 'shedulers'; {known}\n")

@@ -1,0 +1,158 @@
+"""FCFS, EASY and conservative backfilling as a user would write them: plain Python, against a view, one class each.
+
+`machines` is how many machines the policy places jobs on, by first fit; 0 means that only cores in all count, as they
+do on a pool. An object remembers what it started: make a new one for each run.
+"""
+
+from tests.oracles.machines import LEAST_RENEWAL_S, change, first_fit
+
+from unspool.policies.base import Start, WakeAt
+
+
+class Fcfs:
+    def __init__(self, machines=0):
+        self.machines = machines
+
+    def decide(self, view):
+        free = self.free(view)
+        return self.start_heads(list(view.queue), free)
+
+    def start_heads(self, queue, free):
+        """Start jobs from the head on while they fit; takes them off the queue and their share off what is free."""
+        starts = []
+        while queue and (placement := first_fit(free, self.asked(queue[0]))) is not None:
+            starts.append(self.start(queue.pop(0), placement, free))
+        return starts
+
+    def free(self, view):
+        if self.machines:
+            return [list(view.free(machine)[:3]) for machine in range(self.machines)]
+        return [[view.free_cores]]
+
+    def asked(self, job):
+        if not self.machines:
+            return {"units": job.cores, "need": (1,), "distinct": False}
+        amounts = (job.cores, job["memory_bytes"] or 0, job["gpus"] or 0)
+        need = tuple(-(-amount // job.units) for amount in amounts)
+        return {"units": job.units, "need": need, "distinct": bool(job["machines"])}
+
+    def start(self, job, placement, free):
+        change(free, self.asked(job), placement, -1)
+        return Start(job, placement if self.machines else None)
+
+
+class Backfilling(Fcfs):
+    """Knows when running jobs are expected to end, and where they run."""
+
+    def __init__(self, machines=0):
+        super().__init__(machines)
+        self.ends = {}
+        self.placed = {}
+
+    def start(self, job, placement, free):
+        self.placed[job] = placement
+        return super().start(job, placement, free)
+
+    def renew_overdue(self, view):
+        """A job past its estimate is taken to end at now + max(60 s, estimate). Whether there was one."""
+        before = {job: self.ends.get(job, job.expected_end) for job in view.running}
+        self.ends = {
+            job: view.now + max(LEAST_RENEWAL_S, job.estimate) if end <= view.now else end
+            for job, end in before.items()
+        }
+        return self.ends != before
+
+
+class Easy(Backfilling):
+    def decide(self, view):
+        self.renew_overdue(view)
+        free = self.free(view)
+        queue = list(view.queue)
+        starts = self.start_heads(queue, free)
+        self.ends |= {decision.job: view.now + decision.job.estimate for decision in starts}
+        if not queue:
+            return starts
+        head = self.asked(queue[0])
+        shadow, then = self.shadow(free, head)
+        for job in queue[1:]:
+            placement = first_fit(free, self.asked(job))
+            if placement is None:
+                continue
+            if view.now + job.estimate > shadow:
+                change(then, self.asked(job), placement, -1)
+                if first_fit(then, head) is None:
+                    change(then, self.asked(job), placement, +1)
+                    continue
+            starts.append(self.start(job, placement, free))
+        return starts
+
+    def shadow(self, free, head):
+        """When the head fits, and what is free then."""
+        then = [list(amounts) for amounts in free]
+        for time in sorted(set(self.ends.values())):
+            for job in [job for job, end in self.ends.items() if end == time]:
+                change(then, self.asked(job), self.placed[job], +1)
+            if first_fit(then, head) is not None:
+                return time, then
+        raise AssertionError("the head fits on the empty platform")
+
+
+class Conservative(Backfilling):
+    def __init__(self, machines=0):
+        super().__init__(machines)
+        self.plans = {}  # job: (start, placement), in the order of planning
+
+    def decide(self, view):
+        ended_early = any(view.now < self.ends.get(job, job.expected_end) for job in view.ended)
+        if not (view.arrived or view.ended or any(start <= view.now for start, _ in self.plans.values())):
+            return []  # woken for a plan that has moved since
+        renewed = self.renew_overdue(view)
+        free = self.free(view)
+        in_order = sorted(self.plans, key=self.by_start)
+        if renewed:
+            self.plans = {}
+            for job in in_order:
+                self.plans[job] = self.earliest(job, view.now, free)
+        elif ended_early:
+            for job in in_order:
+                before = self.plans.pop(job)
+                after = self.earliest(job, view.now, free)
+                self.plans[job] = after if after[0] < before[0] else before
+        for job in view.arrived:
+            self.plans[job] = self.earliest(job, view.now, free)
+        due = [job for job in sorted(self.plans, key=self.by_start) if self.plans[job][0] <= view.now]
+        starts = [self.start(job, self.plans.pop(job)[1], free) for job in due]
+        return [*starts, *(WakeAt(start) for start in sorted({start for start, _ in self.plans.values()})[:1])]
+
+    def by_start(self, job):
+        return self.plans[job][0], job.index
+
+    def earliest(self, job, now, free):
+        """The earliest start of a job beside running jobs and plans, and where."""
+        times = {now, *self.ends.values(), *(start + other.estimate for other, (start, _) in self.plans.items())}
+        for start in sorted(times):
+            placement = first_fit(self.least_free(free, start, start + job.estimate), self.asked(job))
+            if placement is not None:
+                return start, placement
+        raise AssertionError("a job fits on the empty platform")
+
+    def least_free(self, free, start, end):
+        """The least that is free of each resource on each machine from `start` to `end`."""
+        begins = [begin for begin, _ in self.plans.values() if start < begin < end]
+        levels = [self.free_at(free, time) for time in (start, *begins)]
+        return [
+            [min(amounts) for amounts in zip(*rows, strict=True)] for rows in zip(*levels, strict=True)
+        ]
+
+    def free_at(self, free, time):
+        level = [list(amounts) for amounts in free]
+        for job, end in self.ends.items():
+            if end <= time:
+                change(level, self.asked(job), self.placed[job], +1)
+        for job, (start, placement) in self.plans.items():
+            if start <= time < start + job.estimate:
+                change(level, self.asked(job), placement, -1)
+        return level
+
+
+PLAIN = {"fcfs": Fcfs, "easy": Easy, "conservative": Conservative}
