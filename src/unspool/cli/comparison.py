@@ -11,6 +11,8 @@ from unspool.units import format_duration
 
 __all__ = ["print_comparison"]
 
+_DAY_S = 86400
+
 
 def print_comparison(results: Sequence[Result]) -> None:
     """Print the figures that matter most; of several policies also how far the mean wait is from the first one's."""
@@ -22,16 +24,14 @@ def print_comparison(results: Sequence[Result]) -> None:
         told = f": {counted(first['jobs'], 'job')}, {first['rejected']:,} rejected"
     else:
         columns |= {name: [f"{summary[name]:,}" for summary in summaries] for name in ("jobs", "rejected")}
-    columns["mean wait"] = [_time(summary["mean_wait_s"]) for summary in summaries]
+    columns["mean\nwait"] = [_time(summary["mean_wait_s"]) for summary in summaries]
     if len(results) > 1:
-        columns["against\nthe first"] = [
-            _against(summary["mean_wait_s"], first["mean_wait_s"]) for summary in summaries
-        ]
+        columns["against\nfirst"] = [_against(summary["mean_wait_s"], first["mean_wait_s"]) for summary in summaries]
     columns |= {
-        "p95 wait": [_time(summary["p95_wait_s"]) for summary in summaries],
-        "max wait": [_time(summary["max_wait_s"]) for summary in summaries],
-        "bounded\nslowdown": [f"{summary['mean_bounded_slowdown']:,.2f}" for summary in summaries],
-        "utilisation": [f"{summary['utilisation']:.1%}" for summary in summaries],
+        "p95\nwait": [_time(summary["p95_wait_s"]) for summary in summaries],
+        "max\nwait": [_time(summary["max_wait_s"]) for summary in summaries],
+        "bounded\nslowdown": [_slowdown(summary["mean_bounded_slowdown"]) for summary in summaries],
+        "utili-\nsation": [f"{summary['utilisation']:.1%}" for summary in summaries],
         "makespan": [_time(summary["makespan_s"]) for summary in summaries],
     }
     where = f"{shown(first['platform'])} ({results[0].platform.cores:,} cores)"
@@ -46,5 +46,13 @@ def _against(wait_s: float, first_s: float) -> str:
     return f"{wait_s / first_s - 1.0:+,.1%}" if first_s else "longer"
 
 
+def _slowdown(value: float) -> str:
+    return f"{value:,.2f}" if value < 1000 else f"{value:,.0f}"
+
+
 def _time(seconds: float) -> str:
-    return format_duration(round(seconds, 1 if seconds < 60 else 0))
+    """A duration in eight characters or so, since eight columns must fit a terminal of eighty."""
+    if seconds < _DAY_S:
+        return format_duration(round(seconds, 1 if seconds < 60 else 0))
+    days, rest_s = divmod(seconds, _DAY_S)
+    return f"{days:.0f}d {rest_s // 3600:02.0f}h"

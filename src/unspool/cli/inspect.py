@@ -62,7 +62,9 @@ def inspect(
     if json:
         print_json(facts)
     else:
-        print_table(("", shown(str(file))), [(name, _shown(name, value)) for name, value in facts.items()])
+        print_table(
+            ("", shown(str(file))), [(name, _shown(name, value)) for name, value in facts.items()], justify="left"
+        )
     return 0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, Literal
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -36,15 +37,17 @@ def print_table(
     justify: Literal["left", "right"] = "right",
 ) -> None:
     """A table on stdout; `justify` is for every column but the first."""
-    table = Table()
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for at, name in enumerate(header):
         table.add_column(name, justify="left" if at == 0 else justify, overflow="fold")
     for row in rows:
         table.add_row(*row)
     console = _console(sys.stdout)
+    with console.capture() as captured:
+        console.print(table)
     if title is not None:
-        console.print(title, soft_wrap=True)
-    console.print(table)
+        print_text(f"{title}\n")
+    print_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def counted(number: int, what: str) -> str:

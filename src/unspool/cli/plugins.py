@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import getdoc
 
-from unspool.cli.output import print_table
+from unspool.cli.output import print_table, print_text
 from unspool.errors import InputError, UnknownName
 from unspool.model.platform import SELECTIONS
 from unspool.plugins import BUILT_IN, available, load
@@ -33,7 +33,9 @@ def plugins(kind: str | None = None, /) -> int:
     """
     if kind is not None and kind not in _KINDS:
         raise UnknownName("kind of plugin", kind, _KINDS)
-    for each in _KINDS if kind is None else (kind,):
+    for at, each in enumerate(_KINDS if kind is None else (kind,)):
+        if at:
+            print_text("")
         print_table((each, "what", "where"), list(_rows(each)), justify="left")
     return 0
 

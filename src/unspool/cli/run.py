@@ -64,16 +64,17 @@ def run(
     workload
         The log: SWF, CSV or Parquet, packed with gzip or not.
     platform
-        Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu, or a file (YAML, TOML,
-        JSON). Without it, as many cores as the log says its machine had.
+        Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu, or a YAML, TOML, JSON file.
+        Without it, as many cores as the log says its machine had.
     policy
-        A scheduler by name (see: unspool plugins), or module:Name for a function or class of your own, also from a
-        file in this folder. Give the option once for each policy to compare. Default: easy.
+        A scheduler by name (see: unspool plugins). Give the option once for each that is to be compared. Default: easy.
+        As module:Name, a function or class of your own, also from a file in this folder.
     config
-        A TOML file with any of the settings workload, platform, policy, seed, selection, kill_at_walltime, format,
-        columns; run.toml of an earlier result repeats that run. What stands on the command line wins.
+        A TOML file with settings; run.toml of an earlier result repeats that run.
+        What stands on the command line wins.
     set_
-        One setting as KEY=VALUE, as it would stand in the file.
+        One setting as KEY=VALUE, as it would stand in the file: workload, platform, policy, seed, selection,
+        kill_at_walltime, format or columns.
     seed
         For policies that draw random numbers. Default: 0.
     select

@@ -74,8 +74,11 @@ def licences_suffice(licence: Array, gain: Array, licence_need: Array, shape: in
 def _change_row(core: Core, place: Place, first: int, last: int, shape: int, units: int) -> None:
     """Give back (units > 0) or take (units < 0) so many units of a shape on each machine from first to last."""
     clock = core.clock
-    for resource in range(place.free.shape[1]):
-        place.total[resource] += (last - first + 1) * units * place.need[shape, resource]
+    if place.shapes[shape]["plain"] != 0:
+        place.total[0] += (last - first + 1) * units * place.shapes[shape]["cores"]
+    else:
+        for resource in range(place.free.shape[1]):
+            place.total[resource] += (last - first + 1) * units * place.need[shape, resource]
     if clock[0]["one_core"] != 0 and place.shapes[shape]["plain"] != 0 and clock[0]["watched"] < 0:
         for machine in range(first, last + 1):
             place.free[machine, 0] += units
