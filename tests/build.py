@@ -11,10 +11,17 @@ POLICIES = ("fcfs", "easy", "conservative")
 
 
 def workload(rows, **columns):
-    """Jobs 'a', 'b', ... (from the 27th on numbers) of (submit, run, cores, walltime) rows, and more columns by name."""
+    """Jobs 'a', 'b', ... (from the 27th on numbers) of (submit, run, cores, walltime) rows; more columns by name."""
     ids = [chr(ord("a") + at) if at < 26 else str(at) for at in range(len(rows))]
     submit, run_time, cores, walltime = zip(*rows, strict=True) if rows else ((), (), (), ())
-    table = {"job_id": ids, "submit_time": submit, "run_time": run_time, "cores": cores, "walltime": walltime, **columns}
+    table = {
+        "job_id": ids,
+        "submit_time": submit,
+        "run_time": run_time,
+        "cores": cores,
+        "walltime": walltime,
+        **columns,
+    }
     types = {"job_id": pl.String, "submit_time": pl.Float64, "run_time": pl.Float64, "cores": pl.Int64}
     return Workload.of(pl.DataFrame(table, schema_overrides={**types, "walltime": pl.Float64}))
 
@@ -30,7 +37,7 @@ def two_core_machines(cores):
 
 
 def machine_beside_a_closed_one(cores):
-    """One machine that takes all jobs, beside one that takes none: free cores in all are not enough, machines decide."""
+    """One machine that takes all jobs, beside one that takes none: not cores in all, but machines decide."""
     groups = (MachineGroup(MachineType("closed", 3), 1), MachineGroup(MachineType("large", cores), 1))
     return Platform(groups, (Partition("main", ("large",), default=True),))
 

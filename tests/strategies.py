@@ -1,4 +1,4 @@
-"""Workloads and platforms for Hypothesis: few jobs with many ties, on platforms small enough to be short of everything."""
+"""Workloads and platforms for Hypothesis: few jobs with many ties, on platforms that are short of everything."""
 
 import polars as pl
 from hypothesis import strategies as st
@@ -33,6 +33,11 @@ def as_workload(jobs, names=None):
         if any(key in job for job in jobs):
             columns.append(pl.Series(column, [job.get(key) for job in jobs], dtype))
     return Workload.of(pl.DataFrame(columns))
+
+
+def as_jobs(log):
+    """Jobs as dicts from (submit, run, cores, walltime) rows."""
+    return [dict(zip(("submit", "run", "cores", "walltime"), row, strict=True)) for row in log]
 
 
 def rows(cores, *, overruns=True, most=25):
@@ -105,6 +110,13 @@ def unit_of(job):
         units, distinct = job.get("gpus") or job["cores"], False
     amounts = (job["cores"], job.get("memory") or 0, job.get("gpus") or 0)
     return units, tuple(-(-amount // units) for amount in amounts), distinct
+
+
+def asked_of_twin(job):
+    """A job as the twin on machines wants it."""
+    units, need, distinct = unit_of(job)
+    times = {"submit": job["submit"], "run": job["run"], "estimate": job["walltime"]}
+    return {**times, "units": units, "need": need, "distinct": distinct}
 
 
 def licences_of(job):

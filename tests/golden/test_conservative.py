@@ -76,7 +76,7 @@ def test_new_job_may_not_take_what_moved_plans_left(cluster):
 
 @everywhere
 def test_overrun_spoils_a_plan_and_all_are_planned_anew(cluster):
-    # b is planned for 10. a runs on: it is taken to end at 70, c fits before that and starts at 10; b starts when a ends.
+    # b is planned for 10. a runs on and is taken to end at 70: c fits before that and starts at 10, b when a ends.
     jobs = workload([(0, 100, 1, 10), (1, 10, 2, 5), (2, 50, 1, 50)])
     assert starts(jobs, cluster(2), "conservative") == [0, 100, 10]
 
@@ -84,7 +84,7 @@ def test_overrun_spoils_a_plan_and_all_are_planned_anew(cluster):
 @everywhere
 @pytest.mark.parametrize(("walltime", "start"), [(90, 110), (91, 200)])
 def test_overdue_job_is_taken_to_run_for_its_estimate_again(cluster, walltime, start):
-    # b is planned for 100, when a is overdue and taken to run until 200, then until 300: c fits before the one or the other.
+    # b is planned for 100, when a is overdue and taken to run until 200, then until 300: c fits before one or the next.
     jobs = workload([(0, 500, 1, 100), (0, 5, 2, 5), (110, 50, 1, walltime)])
     assert starts(jobs, cluster(2), "conservative") == [0, 500, start]
 
@@ -181,8 +181,8 @@ def test_plan_on_machines_moves_forward_when_a_job_ends_early():
 
 
 def test_plan_that_cannot_start_earlier_keeps_its_machines():
-    # c is planned for 10 on machine 0, d for 15 on machine 1. a ends at 5: c moves to 5, and from 15 on machine 0 is free
-    # as well. d cannot start before 15 and does not change to it.
+    # c is planned for 10 on machine 0, d for 15 on machine 1. a ends at 5: c moves to 5, and from 15 on machine 0 is
+    # free as well. d cannot start before 15 and does not change to it.
     jobs = workload([(0, 5, 2, 10), (0, 15, 2, 15), (1, 10, 2, 10), (2, 8, 2, 8)], machines=[1, 1, 1, 1])
     result = run(jobs, "2x2", "conservative")
     assert result.jobs["start_time"].to_list() == [0, 0, 5, 15]

@@ -46,7 +46,9 @@ def test_job_submitted_when_its_dependency_has_ended_does_not_wait(submit):
 
 
 def test_job_waits_for_the_last_of_several():
-    jobs = workload([(0, 10, 1, 10), (0, 30, 1, 30), (0, 20, 1, 20), (0, 1, 1, 1)], depends_on=[None, None, None, "a, c,b,a"])
+    jobs = workload(
+        [(0, 10, 1, 10), (0, 30, 1, 30), (0, 20, 1, 20), (0, 1, 1, 1)], depends_on=[None, None, None, "a, c,b,a"]
+    )
     assert starts(jobs, "4", "fcfs") == [0, 0, 0, 30]
 
 

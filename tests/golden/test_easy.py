@@ -192,7 +192,7 @@ def test_job_without_gpus_passes_a_head_that_waits_for_them():
 
 @pytest.mark.parametrize("cluster", [Platform.pool, one_core_machines], ids=["pool", "n x 1"])
 def test_licences_are_promised_to_the_head(cluster):
-    # a has one of two licences; b, which asks for both, has them at 10; d would hold one until 52, c has no need of any.
+    # a has one of two licences; b, which asks for both, has them at 10; d would hold one until 52, c has no need of it.
     platform = replace(cluster(4), licences={"solver": 2})
     licences = ["solver:1", "solver:2", None, "solver:1"]
     jobs = workload([(0, 10, 1, 10), (1, 10, 1, 10), (2, 50, 1, 50), (2, 50, 1, 50)], licences=licences)
@@ -202,9 +202,7 @@ def test_licences_are_promised_to_the_head(cluster):
 def test_job_of_another_partition_passes():
     groups = (MachineGroup(MachineType("left", 2), 1), MachineGroup(MachineType("right", 2), 1))
     platform = Platform(groups, (Partition("l", ("left",)), Partition("r", ("right",))))
-    jobs = workload(
-        [(0, 10, 2, 10), (1, 10, 2, 10), (2, 50, 2, 50), (2, 50, 1, 50)], partition=["l", "l", "r", "l"]
-    )
+    jobs = workload([(0, 10, 2, 10), (1, 10, 2, 10), (2, 50, 2, 50), (2, 50, 1, 50)], partition=["l", "l", "r", "l"])
     assert starts(jobs, platform, "easy") == [0, 10, 2, 20]
 
 

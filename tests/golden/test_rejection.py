@@ -100,7 +100,9 @@ def test_row_of_neighbours_longer_than_any_is_a_reason():
 
 def test_records_that_the_reader_rejected_stand_before_the_jobs_that_cannot_run(tmp_path):
     log = tmp_path / "log.swf"
-    log.write_text("1 0 -1 -1 1 -1 -1 1 10 -1 -1 -1 -1 -1 -1 -1 -1 -1\n2 0 -1 5 9 -1 -1 9 10 -1 -1 -1 -1 -1 -1 -1 -1 -1\n")
+    log.write_text(
+        "1 0 -1 -1 1 -1 -1 1 10 -1 -1 -1 -1 -1 -1 -1 -1 -1\n2 0 -1 5 9 -1 -1 9 10 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
+    )
     result = run(log, "4", "fcfs")
     assert [row[:2] for row in result.rejected.rows()] == [(1, "1"), (2, "2")]
     assert (result.counts["rejected_records"], result.counts["rejected_jobs"]) == (1, 1)

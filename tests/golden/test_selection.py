@@ -109,7 +109,9 @@ def test_partition_is_a_filter_for_every_selection(selection):
     assert placements(run(jobs, platform, "fcfs")) == {"a": {1: 2}}
 
 
-@pytest.mark.parametrize(("selection", "start", "machines"), [("first", 10, {0: 1, 2: 1}), ("contiguous", 20, {0: 1, 1: 1})])
+@pytest.mark.parametrize(
+    ("selection", "start", "machines"), [("first", 10, {0: 1, 2: 1}), ("contiguous", 20, {0: 1, 1: 1})]
+)
 def test_contiguous_waits_for_neighbours(selection, start, machines):
     # From 10 on machines 0 and 2 are free, from 20 on all.
     platform = Platform((MachineGroup(MachineType("m", 1), 4),), selection=selection)

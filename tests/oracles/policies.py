@@ -140,9 +140,7 @@ class Conservative(Backfilling):
         """The least that is free of each resource on each machine from `start` to `end`."""
         begins = [begin for begin, _ in self.plans.values() if start < begin < end]
         levels = [self.free_at(free, time) for time in (start, *begins)]
-        return [
-            [min(amounts) for amounts in zip(*rows, strict=True)] for rows in zip(*levels, strict=True)
-        ]
+        return [[min(amounts) for amounts in zip(*rows, strict=True)] for rows in zip(*levels, strict=True)]
 
     def free_at(self, free, time):
         level = [list(amounts) for amounts in free]

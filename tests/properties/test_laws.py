@@ -1,4 +1,4 @@
-"""Laws that hold for every workload, on every platform, under every policy; recomputed from the result's tables alone."""
+"""Laws that hold for every workload, platform and policy, recomputed from the tables of the result alone."""
 
 import polars as pl
 import pytest
@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from tests.build import POLICIES, machine_beside_a_closed_one, placements
 from tests.oracles import machines, twin
 from tests.strategies import (
+    as_jobs,
     as_platform,
     as_workload,
+    asked_of_twin,
     capacities,
     fleets,
     licences_of,
@@ -27,10 +29,6 @@ EVERYTHING = {"licences": True, "partitions": True}
 TIMES = ("job_id", "start_time", "finish_time")
 
 each_policy = pytest.mark.parametrize("policy", POLICIES)
-
-
-def as_jobs(log):
-    return [dict(zip(("submit", "run", "cores", "walltime"), row, strict=True)) for row in log]
 
 
 def held(result):
@@ -145,6 +143,25 @@ def test_same_seed_gives_the_same_journal(policy, jobs, platform, seed):
 
 
 @each_policy
+@settings(deadline=None, max_examples=50)
+@given(jobs=requests(**EVERYTHING), platform=platforms(), data=st.data())
+def test_nothing_that_happens_later_changes_what_happened_before(policy, jobs, platform, data):
+    """No policy sees the future: another run time shows when the shorter one is over, a new job when it arrives."""
+    before = held(run(as_workload(jobs), platform, policy))
+    if not before:
+        return
+    start, finish, chosen = data.draw(st.sampled_from(before))
+    other = data.draw(st.integers(0, 60))
+    changed = [{**job, "run": other} if at == chosen else job for at, job in enumerate(jobs)]
+    shows = min(finish, start + other)
+    arrival = data.draw(st.integers(int(jobs[-1]["submit"]), 300))
+    longer = [*jobs, {"submit": arrival, "run": 5, "walltime": 5, "cores": 1}]
+    for time, log in ((shows, changed), (arrival, longer)):
+        after = held(run(as_workload(log), platform, policy))
+        assert [(s, job) for s, _, job in after if s < time] == [(s, job) for s, _, job in before if s < time]
+
+
+@each_policy
 @settings(deadline=None, max_examples=30)
 @given(jobs=requests(**EVERYTHING), platform=platforms())
 def test_built_in_called_from_python_gives_the_same_journal(policy, jobs, platform):
@@ -186,9 +203,7 @@ def promise(jobs, platform, attempts, placed, time, head):
         for end, job in running:
             if end > expected_end:
                 for machine, units in placed[str(job)].items():
-                    used[machine] = [
-                        u + units * n for u, n in zip(used[machine], unit_of(jobs[job])[1], strict=True)
-                    ]
+                    used[machine] = [u + units * n for u, n in zip(used[machine], unit_of(jobs[job])[1], strict=True)]
                 for name, amount in licences_of(jobs[job]).items():
                     left[name] -= amount
         if fits(has, used, jobs[head], platform, left):
@@ -264,12 +279,7 @@ def test_conservative_never_starts_a_job_later_than_its_first_plan_on_machines(j
     jobs = [{**job, "gpus": job.get("gpus") or 1} for job in jobs]
     platform = as_platform(fleet)
     result = run(as_workload(jobs), platform, "conservative")
-    asked = {}
-    for _, _, number in sorted(held(result), key=lambda attempt: attempt[2]):
-        units, need, distinct = unit_of(jobs[number])
-        asked[number] = {"submit": jobs[number]["submit"], "run": jobs[number]["run"],
-                         "estimate": jobs[number]["walltime"], "units": units, "need": need,
-                         "distinct": distinct}  # fmt: skip
+    asked = {job: asked_of_twin(jobs[job]) for job in sorted(job for _, _, job in held(result))}
     plans = _MachinePlans(list(asked.values()), capacities(platform))
     plans.run()
     first = dict(zip(asked, (plans.first[at] for at in range(len(asked))), strict=True))

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import example, given, settings
 from tests.build import POLICIES, one_core_machines, placements, two_core_machines
 from tests.oracles import machines, simpy_model, twin
-from tests.strategies import as_platform, as_workload, capacities, fleets, requests, rows, unit_of
+from tests.strategies import (
+    as_jobs,
+    as_platform,
+    as_workload,
+    asked_of_twin,
+    capacities,
+    fleets,
+    requests,
+    rows,
+    unit_of,
+)
 
 from unspool.model.platform import Platform
 from unspool.results.run import run
@@ -12,10 +22,6 @@ from unspool.workloads.synthetic import lublin
 
 CORES = 8
 COUNTED = [Platform.pool, one_core_machines, two_core_machines]
-
-
-def as_jobs(log):
-    return [dict(zip(("submit", "run", "cores", "walltime"), row, strict=True)) for row in log]
 
 
 def schedule(result):
@@ -61,15 +67,6 @@ def test_engine_and_twin_agree_on_a_busy_log(cluster, policy):
     assert schedule(result) == twin.simulate(jobs, 64, policy)
 
 
-def asked_of_twin(jobs):
-    asked = []
-    for job in jobs:
-        units, need, distinct = unit_of(job)
-        asked.append({"submit": job["submit"], "run": job["run"], "estimate": job["walltime"], "units": units,
-                      "need": need, "distinct": distinct})  # fmt: skip
-    return asked
-
-
 def is_countable(jobs, fleet):
     """Whether any free cores will do: plans then hold a number of cores, and the twin on machines does not apply."""
     plain = all(unit_of(job)[1] == (1, 0, 0) for job in jobs)
@@ -83,7 +80,7 @@ def is_countable(jobs, fleet):
 def test_engine_and_twin_on_machines_agree(policy, jobs, fleet):
     platform = as_platform(fleet)
     empty = capacities(platform)
-    asked = asked_of_twin(jobs)
+    asked = [asked_of_twin(job) for job in jobs]
     fits = [machines.first_fit([list(machine) for machine in empty], job) is not None for job in asked]
     result = run(as_workload(jobs), platform, policy)
     assert result.rejected["job_id"].to_list() == [str(at) for at, ok in enumerate(fits) if not ok]
@@ -93,5 +90,7 @@ def test_engine_and_twin_on_machines_agree(policy, jobs, fleet):
         return
     expected = machines.simulate([job for job, ok in zip(asked, fits, strict=True) if ok], empty, policy)
     placed = placements(result)
-    found = [(*times, placed[name]) for *times, name in result.jobs.select("start_time", "finish_time", "job_id").rows()]
+    found = [
+        (*times, placed[name]) for *times, name in result.jobs.select("start_time", "finish_time", "job_id").rows()
+    ]
     assert found == expected

@@ -4,17 +4,13 @@ import pytest
 from hypothesis import given, settings
 from tests.build import one_core_machines, placements
 from tests.oracles.policies import PLAIN, Conservative, Easy, Fcfs
-from tests.strategies import as_platform, as_workload, fleets, requests, rows
+from tests.strategies import as_jobs, as_platform, as_workload, fleets, requests, rows
 
 from unspool.model.platform import Platform
 from unspool.plugins import BUILT_IN
 from unspool.results.run import run
 
 CORES = 8
-
-
-def as_jobs(log):
-    return [dict(zip(("submit", "run", "cores", "walltime"), row, strict=True)) for row in log]
 
 
 def assert_same_journal(jobs, platform, name, plain):

@@ -32,6 +32,7 @@ def carry_out(engine: Engine, decision: Decision) -> None:
 
 def _start(engine: Engine, decision: Start) -> None:
     job = _job(engine, decision, QUEUED, "is not waiting")
+    engine.make_room()
     core, place = engine.core, engine.place
     if place is None:
         if decision.machines is not None:
@@ -52,15 +53,15 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
     """Check the machines that a policy named, and write them into `picked`."""
     shape = int(engine.core.jobs[job]["shape"])
     units = int(place.shapes[shape]["units"])
-    named = decision.machines
-    for machine in named or ():
+    named = decision.machines if isinstance(decision.machines, Mapping) else list(decision.machines or ())
+    for machine in named:
         if not 0 <= machine < len(place.machines):
             raise DecisionError(f"{_name(decision)}: there is no machine {machine}")
     if isinstance(named, Mapping):
         units_on = dict(named)
     else:
         units_on, left = {}, units
-        for machine in named or ():
+        for machine in named:
             units_on[machine] = min(left, _fit(place, machine, shape))
             left -= units_on[machine]
     for machine, given in units_on.items():

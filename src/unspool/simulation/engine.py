@@ -63,7 +63,9 @@ class Engine:
         self._turned_away: list[tuple[int | None, str | None, str]] = []
         self._pending: dict[int, list[Decision]] = {}
         self._ready_at = float("-inf")
-        self._last_policy = OUTSIDE
+        self._last_policy = OUTSIDE  # who decided last; what a built-in remembers holds only if it was the same one
+        self._left_to_built_in = False
+        self._reserved_events = len(self.core.events)
         self._seen_attempts = 0
         self._seen_running: Array = _NOTHING
         self._index_of_id: dict[str, int] | None = None
@@ -131,7 +133,11 @@ class Engine:
         `advance()` does not return before `ready_at`: what happens meanwhile stands in the next view.
         """
         self._take_note_of_seen()
-        self._carry_out(list(decisions or ()))
+        listed = list(decisions or ())
+        if listed or not self._left_to_built_in:
+            self._last_policy = OUTSIDE
+        self._left_to_built_in = False
+        self._carry_out(listed)
         if ready_at is not None and ready_at > self.now:
             self._ready_at = ready_at
             self.push(ready_at, WAKE, 0)
@@ -139,8 +145,9 @@ class Engine:
     def decide(self, policy: CompiledScheduler) -> None:
         """Let a built-in policy decide the present instant."""
         if policy.code != self._last_policy:
-            self._forget_plans()
+            self._forget_rounds()
         self._last_policy = policy.code
+        self._left_to_built_in = True
         self._remember(policy.code)
         self.state = grow(self.state)
         decide_once(self.state, policy.code)
@@ -261,9 +268,11 @@ class Engine:
             carry_out(self, decision)
 
     def push(self, time: float, kind: int, subject: int) -> None:
-        """Put an event on the heap, making room for it."""
-        if self.core.clock[0]["events"] == len(self.core.events):
-            events = np.concatenate([self.core.events, np.zeros_like(self.core.events)])
+        """Put an event on the heap, and leave the room that compiled code counts on."""
+        least = int(self.core.clock[0]["events"]) + 1 + self._reserved_events
+        if least > len(self.core.events):
+            events = np.zeros(2 * least, self.core.events.dtype)
+            events[: len(self.core.events)] = self.core.events
             self.state = self.state._replace(core=self.core._replace(events=events))
         push_event(self.core.clock, self.core.events, time, kind, subject)
 
@@ -297,8 +306,20 @@ class Engine:
         self._seen_attempts = int(self.core.clock[0]["attempts"])
         list_fresh(self.core, _NOTHING, True)
 
-    def _forget_plans(self) -> None:
-        """Another policy decided in between: what a policy remembers of earlier rounds no longer holds."""
+    def make_room(self) -> None:
+        """Make room for one more start."""
+        core, place = self.state.core, self.state.place
+        clock = core.clock[0]
+        if (
+            clock["attempts"] == len(core.attempts)
+            or clock["events"] == len(core.events)
+            or clock["running"] == len(core.running)
+            or (place is not None and clock["rows"] + len(place.picked) > len(place.rows))
+        ):
+            self.state = grow(self.state)
+
+    def _forget_rounds(self) -> None:
+        """Somebody else decided in between: what a policy remembers of earlier rounds no longer holds."""
         clock = self.core.clock[0]
         clock["planning"] = clock["plans"] = clock["plan_ends"] = clock["ended_early"] = 0
         clock["fresh"] = clock["first"]

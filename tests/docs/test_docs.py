@@ -1,0 +1,66 @@
+"""Every block of every page runs, every link leads somewhere, every example prints what its folder says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.docs.blocks import Page
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to run in; what is imported from it is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_a_page_runs(page, folder):
+    Page(page, folder).run()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_files(page):
+    links = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_index_links_every_page():
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / link).resolve() for link in LINK.findall(index.read_text(encoding="utf-8"))}
+    assert set((ROOT / "docs").rglob("*.md")) - {index} <= linked
+
+
+def test_every_example_has_an_expected_output():
+    folders = {path for path in (ROOT / "examples").iterdir() if path.is_dir()}
+    assert {path.parent for path in EXAMPLES} == folders
+    assert [path for path in folders if not (path / "expected.txt").is_file()] == []
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=name_of)
+def test_an_example_prints_what_is_expected(script, tmp_path):
+    arguments = []
+    if "import matplotlib" in script.read_text(encoding="utf-8"):
+        pytest.importorskip("matplotlib", reason="the extra matplotlib is not installed")
+        arguments = [tmp_path / "picture.svg"]
+    done = subprocess.run(
+        [sys.executable, script, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (script.parent / "expected.txt").read_text(encoding="utf-8")

@@ -1,0 +1,69 @@
+"""The same source, not compiled, gives the same journal to the last bit."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.build import POLICIES
+from tests.strategies import as_platform, as_workload
+
+from unspool.model.platform import SELECTIONS, Platform
+from unspool.results.run import run
+from unspool.simulation.loop import run_on
+
+ROOT = Path(__file__).parents[2]
+WORKLOADS = 30
+
+
+def random_jobs(draw):
+    """Jobs with times that are no round numbers; some outlive their walltime, some have none."""
+    jobs = []
+    for at in sorted(draw.choice([draw.uniform(0, 300), 10.0 * draw.randrange(30)]) for _ in range(25)):
+        jobs.append(
+            {
+                "submit": at,
+                "run": draw.choice([0.0, draw.expovariate(1 / 60), 60.0]),
+                "walltime": draw.choice([None, draw.uniform(1, 200), 60.0]),
+                "cores": draw.randint(1, 6),
+                "machines": draw.choice([None, None, 1, 2]),
+                "memory": draw.choice([None, draw.randint(1, 9)]),
+                "gpus": draw.choice([None, None, 1, 2]),
+            }
+        )
+    return jobs
+
+
+def journals():
+    """What happened in each of some random runs, on pools and on machines, under every policy."""
+    found = []
+    for seed in range(WORKLOADS):
+        draw = random.Random(seed)
+        jobs = random_jobs(draw)
+        platform = Platform.pool(8)
+        if seed % 2:
+            fleet = [(draw.randint(1, 3), draw.randint(1, 4), draw.choice([0, 8]), draw.randint(0, 2)) for _ in "ab"]
+            platform = as_platform(fleet, selection=SELECTIONS[seed % len(SELECTIONS)])
+        for policy in POLICIES:
+            result = run(as_workload(jobs), platform, policy, kill_at_walltime=seed % 3 == 0)
+            found.append([result.attempts.rows(), result.allocations.rows(), result.rejected.rows()])
+    return found
+
+
+def test_uncompiled_run_gives_the_same_journal_bit_for_bit():
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.simulation.test_uncompiled"],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=True,
+    ).stdout  # fmt: skip
+    uncompiled = json.loads(told)
+    assert not uncompiled["compiled"]
+    assert hasattr(run_on, "py_func"), "this process is to compile"
+    assert uncompiled["journals"] == json.loads(json.dumps(journals()))
+    assert sum(len(attempts) for attempts, _, _ in uncompiled["journals"]) > 40 * WORKLOADS
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps({"compiled": hasattr(run_on, "py_func"), "journals": journals()}))
