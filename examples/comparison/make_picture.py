@@ -14,7 +14,7 @@ import numpy as np
 import unspool
 
 matplotlib.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402  (the backend comes first)
+import matplotlib.pyplot as plt
 
 POLICIES = {"fcfs": "#8c8c8c", "easy": "#0b6e99", "conservative": "#c2571a"}
 # The share of jobs at which a line carries its name, and where beside the line.

@@ -1,10 +1,10 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 
 import polars as pl
@@ -438,15 +438,16 @@ def test_a_locale_without_our_letters_is_no_reason_to_fail(write, tmp_path):
     assert json.loads(done.stdout)["jobs"] == 3
 
 
-def test_help_is_quick_and_importing_unspool_loads_neither_numba_nor_polars():
+def test_help_is_quick_since_neither_numba_nor_polars_is_loaded():
     code = "import sys, unspool.cli.app; print([name for name in ('numba', 'polars', 'numpy') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout == "[]\n"
-    best = min(_seconds([*COMMAND, "--help"]) for _ in range(3))
-    assert best < 0.6, "the goal is 0.3 s on an idle machine"
+    # Processor time, since the machine may be busy; 0.15 s on an idle one.
+    assert min(_processor_seconds([*COMMAND, "--help"]) for _ in range(3)) < 0.5
 
 
-def _seconds(command):
-    began = time.perf_counter()
+def _processor_seconds(command):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True, timeout=60)
-    return time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

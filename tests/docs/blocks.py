@@ -4,7 +4,7 @@
 | --- | --- |
 | ```python | runs, in one namespace for the page; with `>>>` in it, as a doctest |
 | ```python NAME, ```csv NAME, ```yaml NAME ... | is written to the file NAME |
-| ```console | each line after `$` runs; the lines below it, if any, are what it must print, `...` standing for anything |
+| ```console | each line after `$` runs; lines below it are what it must print, `...` standing for anything |
 | ```text printed | is what the block before it must have printed |
 | ```text | is only read |
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.build import one_core_machines, placements, workload
+from tests.build import machine_beside_a_closed_one, one_core_machines, placements, workload
 from tests.oracles.policies import Easy as PlainEasy
 from tests.oracles.policies import Fcfs as PlainFcfs
 from tests.strategies import as_jobs, as_workload, rows
@@ -605,7 +605,7 @@ def test_fcfs_and_easy_decide_as_they_would_alone_whoever_decided_before(cluster
 
 @settings(deadline=None, max_examples=60)
 @given(log=rows(CORES, most=15), pattern=st.lists(st.sampled_from([0, 1, 2, 2, 3, 4, 5, 6]), max_size=5))
-@pytest.mark.parametrize("cluster", [Platform.pool, one_core_machines])
+@pytest.mark.parametrize("cluster", [Platform.pool, pytest.param(machine_beside_a_closed_one, marks=pytest.mark.slow)])
 def test_nothing_breaks_whoever_decides(cluster, log, pattern):
     jobs = as_jobs(log)
     choices = [Fcfs().decide, Easy().decide, Conservative().decide, *OWN]

@@ -156,7 +156,7 @@ def _settled(where: Platform | None, settings: RunConfig, jobs: Workload) -> Pla
 def _simulated(
     jobs: Workload, where: Platform, schedulers: Mapping[str, Any], settings: RunConfig, *, debug: bool
 ) -> list[Result]:
-    compiling = Announcement("compiling: once for this machine and version, 10 to 20 s")
+    compiling = Announcement("compiling: once for this machine and version, 10 to 30 s")
     results = []
     for name, scheduler in schedulers.items():
         progress = Progress(name)
