@@ -1,0 +1,1 @@
+"""What a run leaves behind: tables, summary, the folder they are kept in, and comparisons."""

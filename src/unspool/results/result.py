@@ -1,0 +1,74 @@
+"""What a run found: tables, a summary, and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import polars as pl
+
+from unspool.metrics import measure
+from unspool.model.platform import Platform
+
+__all__ = ["COUNTS", "TABLES", "Result"]
+
+TABLES: tuple[str, ...] = ("jobs", "attempts", "allocations", "machines", "rejected")
+"""The tables of a result."""
+
+COUNTS: tuple[str, ...] = ("jobs", "rejected", "rejected_records", "rejected_jobs", "jobs_without_estimate")
+"""What a result counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One workload on one platform under one policy.
+
+    `jobs`, `attempts`, `allocations`, `machines` and `rejected` are tables; `summary` has every figure.
+    """
+
+    workload: str
+    platform: Platform
+    policy: str
+    jobs: pl.DataFrame
+    attempts: pl.DataFrame
+    allocations: pl.DataFrame
+    machines: pl.DataFrame
+    rejected: pl.DataFrame
+    config: Mapping[str, Any]
+    counts: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+    timing: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Every figure of the run, by name; units stand at the end of the names."""
+        return {
+            "workload": self.workload,
+            "platform": self.platform.name,
+            "policy": self.policy,
+            **self.counts,
+            **measure(self.jobs, self.platform),
+            "seed": self.config["seed"],
+            "notes": list(self.notes),
+            "timing": self.timing,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all is the same, but for how long it took."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        told = [one.name for one in fields(self) if one.name not in (*TABLES, "timing")]
+        return all(getattr(self, name) == getattr(other, name) for name in told) and all(
+            getattr(self, name).equals(getattr(other, name)) for name in TABLES
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _repr_html_(self) -> str:
+        from unspool.results.compare import comparison
+
+        head = f"<p><b>{escape(self.workload)}</b> on {escape(self.platform.name)}</p>"
+        return head + comparison([self])._repr_html_()

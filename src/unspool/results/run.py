@@ -1,0 +1,105 @@
+"""`unspool.run`: from a log, a platform and a policy to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from os import PathLike, fspath
+from time import perf_counter
+from typing import Any
+
+from unspool.model.platform import Platform
+from unspool.model.workload import Workload
+from unspool.platforms import read_platform
+from unspool.plugins import build
+from unspool.results.result import Result
+from unspool.results.tables import allocations_of, attempts_of, jobs_of, machines_of
+from unspool.simulation.engine import Engine, Policy
+from unspool.workloads import read_workload
+
+__all__ = ["run"]
+
+
+def run(
+    workload: Workload | str | PathLike[str],
+    platform: Platform | str | int | PathLike[str],
+    policy: str | Policy = "easy",
+    *,
+    seed: int = 0,
+    kill_at_walltime: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Result:
+    """Replay a workload on a platform under a policy.
+
+    The workload is a file or a `Workload`, the platform a text such as `480` or `128x16:64GiB`, a file or a `Platform`,
+    the policy a name, a function of a view, or an object with `decide(view)`. Jobs run as long as the log says, also
+    beyond the walltime that they asked for, unless `kill_at_walltime`.
+
+    `progress` is called now and then with how many of how many jobs have started; `compiling()` is entered while the
+    loop is compiled or loaded from disk.
+    """
+    name = policy if isinstance(policy, str) else _name_of(policy)
+    scheduler: Any = build("schedulers", policy) if isinstance(policy, str) else policy
+    given = {"workload": _text_of(workload), "platform": _text_of(platform)}
+    began = perf_counter()
+    if not isinstance(platform, Platform):
+        platform = read_platform(_text_of(platform))
+    if not isinstance(workload, Workload):
+        workload = read_workload(workload)
+    read_s = perf_counter() - began
+    began = perf_counter()
+    engine = Engine(workload, platform, seed=seed, kill_at_walltime=kill_at_walltime)
+    posed_s = perf_counter() - began
+    began = perf_counter()
+    with compiling():
+        engine.compile(scheduler)
+    compile_s = perf_counter() - began
+    began = perf_counter()
+    engine.run(scheduler, progress)
+    simulate_s = perf_counter() - began + posed_s
+    began = perf_counter()
+    rejected = engine.rejected
+    jobs = jobs_of(engine)
+    return Result(
+        workload=workload.name,
+        platform=platform,
+        policy=name,
+        jobs=jobs,
+        attempts=attempts_of(engine),
+        allocations=allocations_of(engine),
+        machines=machines_of(platform, jobs),
+        rejected=workload.rejected.vstack(rejected),
+        config={
+            **given,
+            "policy": name,
+            "seed": seed,
+            "kill_at_walltime": kill_at_walltime,
+            "selection": platform.selection,
+        },
+        counts={
+            "jobs": len(jobs),
+            "rejected": len(workload.rejected) + len(rejected),
+            "rejected_records": len(workload.rejected),
+            "rejected_jobs": len(rejected),
+            "jobs_without_estimate": engine.without_estimate,
+        },
+        notes=(*workload.notes, *engine.notes),
+        timing={
+            "read_s": read_s,
+            "compile_s": compile_s,
+            "simulate_s": simulate_s,
+            "tables_s": perf_counter() - began,
+            "write_s": 0.0,
+        },
+    )
+
+
+def _text_of(given: Workload | Platform | str | int | PathLike[str]) -> str:
+    if isinstance(given, Workload | Platform):
+        return given.name
+    return fspath(given) if isinstance(given, PathLike) else str(given)
+
+
+def _name_of(policy: Policy) -> str:
+    return getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__

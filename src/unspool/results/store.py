@@ -1,0 +1,146 @@
+"""Results in a folder: written beside and renamed when whole, so that what is there is complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+from time import perf_counter
+
+import polars as pl
+import tomli_w
+
+from unspool.errors import InputError, RunError
+from unspool.platforms import read_platform
+from unspool.platforms.cluster import describe
+from unspool.results.result import COUNTS, TABLES, Result
+
+__all__ = ["check_free", "load", "save", "write_folder", "write_json", "write_result"]
+
+_LIBRARIES = ("unspool", "numpy", "numba", "polars")
+_SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
+_PARTS = {*_SIGNS, "platform.json", *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
+
+
+def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Refuse a place that is taken or cannot be written to, before any work is done.
+
+    With `force` it may be taken by a folder that is empty or holds what is written here, and nothing else.
+    """
+    path = Path(os.path.abspath(folder))
+    if os.path.lexists(path):
+        strange = _strange(path)
+        if strange is not None:
+            raise InputError(f"{folder} exists and {strange}: it is never replaced; name another folder")
+        if not force:
+            raise InputError(f"{folder} exists; name another folder, or say --force to replace it")
+    above = next(parent for parent in path.parents if os.path.lexists(parent))
+    try:
+        Path(tempfile.mkdtemp(suffix=".partial", prefix=".", dir=above)).rmdir()
+    except OSError as error:
+        raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
+
+
+def _strange(path: Path) -> str | None:
+    """What makes a path something else than a folder of results, or None."""
+    if path.is_symlink() or not path.is_dir():
+        return "is no folder"
+    try:
+        entries = {entry.name: entry for entry in sorted(path.iterdir())}
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    is_comparison = "comparison.json" in entries
+    known = {"comparison.json"} if is_comparison else _PARTS if entries.keys() >= _SIGNS else set()
+    for name, entry in entries.items():
+        if is_comparison and entry.is_dir():
+            strange = _strange(entry)
+            if strange is not None:
+                return strange
+        elif name not in known or entry.is_dir():
+            return f"holds {name}, which is no part of a result"
+    return None
+
+
+def save(result: Result, folder: str | os.PathLike[str], *, force: bool = False, csv: bool = False) -> Path:
+    """Write a result into a folder of its own; `load` reads it again."""
+    return write_folder(folder, lambda into: write_result(result, into, csv=csv), force=force)
+
+
+def load(folder: str | os.PathLike[str]) -> Result:
+    """The result that a folder holds."""
+    path = Path(folder)
+    if not (path / "summary.json").is_file():
+        several = sorted(entry.parent.name for entry in path.glob("*/summary.json"))
+        hint = f"load one of those in it: {', '.join(several)}" if several else "expected summary.json in it"
+        raise InputError(f"{path}: is not the folder of a result; {hint}")
+    try:
+        summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+        return Result(
+            workload=summary["workload"],
+            platform=read_platform(path / "platform.json"),
+            policy=summary["policy"],
+            **{name: pl.read_parquet(path / f"{name}.parquet") for name in TABLES},
+            config=tomllib.loads((path / "run.toml").read_text(encoding="utf-8")),
+            counts={name: summary[name] for name in COUNTS},
+            notes=tuple(summary["notes"]),
+            timing=summary["timing"],
+        )
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: the result is damaged: {type(error).__name__}: {error}") from error
+
+
+def write_folder(folder: str | os.PathLike[str], fill: Callable[[Path], None], *, force: bool = False) -> Path:
+    """Let `fill` write into a temporary folder beside, then rename it; a crash leaves nothing that looks whole."""
+    check_free(folder, force=force)
+    path = Path(os.path.abspath(folder))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{path.name[:99]}.", suffix=".partial", dir=path.parent) as beside:
+            new, old = Path(beside, "new"), Path(beside, "old")
+            new.mkdir()
+            fill(new)
+            check_free(folder, force=force)
+            _swap(new, path, old)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RunError(f"cannot write results to {folder}: {getattr(error, 'strerror', None) or error}") from error
+    return Path(folder)
+
+
+def _swap(new: Path, path: Path, old: Path) -> None:
+    """Put a folder in the place of another, which is kept until that is done."""
+    if path.exists():
+        path.rename(old)
+    try:
+        new.rename(path)
+    except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        raise
+
+
+def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
+    """Write the files of one result into an existing folder."""
+    began = perf_counter()
+    folder.mkdir(exist_ok=True)
+    for name in TABLES:
+        table = getattr(result, name)
+        table.write_parquet(folder / f"{name}.parquet")
+        if csv:
+            table.write_csv(folder / f"{name}.csv")
+    (folder / "run.toml").write_text(tomli_w.dumps(dict(result.config)), encoding="utf-8", errors="replace")
+    write_json(folder / "platform.json", describe(result.platform))
+    versions = {"python": python_version(), **{name: version(name) for name in _LIBRARIES}}
+    write_json(folder / "versions.json", versions)
+    result.timing["write_s"] = perf_counter() - began
+    write_json(folder / "summary.json", result.summary)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write readable JSON."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8", errors="replace")
