@@ -168,7 +168,7 @@ def clear_later(core: Core, machines: Array, later: Later) -> None:
         later.licence_level[kind] = 0.0
 
 
-@compiled
+@inlined
 def take_picked(core: Core, place: Place, job: int) -> int:
     """Take the machines in `picked` for a job and write them as rows; returns the first row."""
     clock, rows, picked = core.clock, place.rows, place.picked

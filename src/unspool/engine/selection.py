@@ -111,25 +111,23 @@ def _place_first(core: Core, place: Place, gain: Array, shape: int, later: bool)
     return False
 
 
-@compiled
+@inlined
 def _place_on_runs(core: Core, place: Place, shape: int) -> bool:
     """First fit where every machine has one core: whole runs of free machines at a stroke."""
-    clock, picked, machines = core.clock, place.picked, len(place.machines)
+    picked, machines = place.picked, len(place.machines)
     wanted = place.shapes[shape]["units"]
     count = 0
     first = bitset.next_member(place.bits, machines, 0)
-    while first >= 0:
+    while first >= 0 and wanted > 0:
         last = min(bitset.run_end(place.bits, machines, first), first + wanted - 1)
         picked[count]["first"] = first
         picked[count]["last"] = last
         picked[count]["units"] = 1
         count += 1
         wanted -= last - first + 1
-        if wanted == 0:
-            clock[0]["picked"] = count
-            return True
         first = bitset.next_member(place.bits, machines, last + 1)
-    return False
+    core.clock[0]["picked"] = count
+    return bool(wanted == 0)
 
 
 @compiled

@@ -1,0 +1,148 @@
+"""The reference pages name what the code has: no more, no less, in the same order."""
+
+import io
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import unspool
+from unspool.cli.app import run_command
+from unspool.cli.config import RunConfig
+from unspool.model.platform import SELECTIONS
+from unspool.model.prices import Price
+from unspool.model.workload import COLUMNS
+from unspool.platforms.cluster import _STRUCTS
+from unspool.plugins import BUILT_IN
+from unspool.results.result import TABLES
+from unspool.results.store import write_result
+from unspool.simulation.decisions import _BY_KIND
+from unspool.workloads.swf import _FIELDS
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+CELL = re.compile(r"`([^`]*)`")
+
+
+def section(page, heading=None):
+    """The text under a heading of a page, or all of it."""
+    text = (REFERENCE / f"{page}.md").read_text(encoding="utf-8")
+    if heading is None:
+        return text
+    start = text.index(f"\n## {heading}\n") + 1
+    end = text.find("\n## ", start)
+    return text[start : end if end >= 0 else None]
+
+
+def tables(page, heading=None):
+    """The tables under a heading: for each its rows as lists of cells, the first row and the rule left out."""
+    parts = re.findall(r"^\|.*\n\|[ -|]*\|\n((?:\|.*\n)*)", section(page, heading), re.MULTILINE)
+    return [[[cell.strip() for cell in row.strip("|").split(" | ")] for row in part.splitlines()] for part in parts]
+
+
+def names(table, column=0):
+    """The names in backticks in a column of a table, those of one cell in their order."""
+    return [name for row in table for name in CELL.findall(row[column])]
+
+
+@pytest.fixture(scope="module")
+def full_result():
+    """A result with every column and figure that there can be."""
+    text = {name: ["x", "x"] for name in ("user", "group", "project", "queue", "partition", "application")}
+    times = {"submit_time": [0, 0], "run_time": [9, 9], "walltime": [9, 9], "cores": [1, 1]}
+    log = unspool.Workload.of(pl.DataFrame({"job_id": ["a", "b"], **times, **text}))
+    machine = unspool.MachineType("m", 2, prices=(Price(1.0),))
+    platform = unspool.Platform((unspool.MachineGroup(machine, 1),))
+
+    def annotating(view):
+        return [decision for job in view.queue for decision in (unspool.Start(job), unspool.Annotate(job, "here"))]
+
+    return unspool.run(log, platform, annotating)
+
+
+def test_workload_columns_are_those_of_the_model():
+    found = [[name.strip("`"), *cells] for name, *cells in tables("workload-columns")[0]]
+    assert found == [[c.name, str(c.dtype), c.unit, c.meaning, c.empty] for c in COLUMNS]
+
+
+def test_swf_fields_are_those_of_the_reader():
+    table = tables("swf", "The 18 fields")[0]
+    assert [row[0] for row in table] == [str(at) for at in range(1, 19)]
+    assert names(table, 2) == list(_FIELDS)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_result_columns_are_those_of_a_result(name, full_result):
+    table = getattr(full_result, name)
+    told = tables("results", name)[0]
+    assert names(told) == table.columns
+    assert [row[1] for row in told] == [dtype.base_type().__name__ for dtype in table.dtypes]
+
+
+def test_summary_keys_are_those_of_a_result(full_result):
+    table = tables("results", "summary.json")[0]
+    assert names(table) == list(full_result.summary)
+    timing = next(row for row in table if row[0] == "`timing`")
+    assert CELL.findall(timing[2]) == list(full_result.timing)
+
+
+def test_files_are_those_of_a_result_folder(full_result, tmp_path):
+    write_result(full_result, tmp_path / "result")
+    written = {path.name for path in (tmp_path / "result").iterdir()}
+    assert set(names(tables("results")[0])) == written | {"comparison.json"}
+
+
+@pytest.mark.parametrize("verb", ["run", "convert", "inspect", "validate", "plugins"])
+def test_options_are_those_of_the_help(verb):
+    output = io.StringIO()
+    with redirect_stdout(output):
+        assert run_command([verb, "--help"]) == 0
+    offered = re.findall(r"^│ (?:\* +)?(--[\w-]+)(?: (-\w)\b)?", output.getvalue(), re.MULTILINE)
+    told = tables("command-line", f"unspool {verb}")
+    assert (names(told[0]) if told else []) == [name for option in offered for name in option if name]
+
+
+def test_verbs_are_those_of_the_help():
+    output = io.StringIO()
+    with redirect_stdout(output):
+        run_command(["--help"])
+    verbs = re.findall(r"^│ ([a-z]+) ", output.getvalue(), re.MULTILINE)
+    assert sorted(re.findall(r"^## unspool (\w+)$", section("command-line"), re.MULTILINE)) == sorted(verbs)
+
+
+def test_settings_are_those_of_the_config():
+    sentence = next(line for line in section("command-line").splitlines() if line.startswith("The settings of a file"))
+    told = CELL.findall(sentence.partition(": ")[2].partition(". ")[0])
+    assert [name for name in told if "=" not in name] == list(RunConfig.__struct_fields__)
+
+
+def test_policies_are_the_built_in_ones():
+    assert names(tables("policies")[0]) == list(BUILT_IN["schedulers"])
+
+
+def test_keys_of_a_platform_are_those_of_the_reader():
+    top, machines, partitions = tables("platform", "As a file")
+    assert names(top) == list(_STRUCTS[""].__struct_fields__)
+    assert sorted(names(machines)) == sorted(_STRUCTS["machines"].__struct_fields__)
+    assert names(partitions) == list(_STRUCTS["partitions"].__struct_fields__)
+
+
+def test_selections_are_those_of_the_model():
+    assert names(tables("platform", "Which machines are tried first")[0]) == list(SELECTIONS)
+
+
+def test_public_names_are_those_of_the_package():
+    assert sorted(names(tables("python")[0])) == sorted(unspool.__all__)
+
+
+def test_decisions_are_those_of_the_engine():
+    told = [name.partition("(")[0] for name in names(tables("python", "Decisions")[0])]
+    assert told == [kind.__name__ for kind in _BY_KIND]
+
+
+@pytest.mark.parametrize(("at", "kind"), [(0, unspool.View), (1, unspool.Job)])
+def test_members_of_view_and_job_are_those_of_the_class(at, kind):
+    told = {name.partition("(")[0].partition("[")[0] for name in names(tables("python", "The view")[at])}
+    has = {name for name in dir(kind) if not name.startswith("_")} - {"index"}
+    assert told - {"job"} == has
