@@ -7,6 +7,7 @@ from unspool.model.prices import Price
 from unspool.policies.base import Annotate, Kill, Reject, Start
 from unspool.results.compare import comparison
 from unspool.results.run import run
+from unspool.results.tables import machines_of
 
 # On 4 cores: a runs 0-10, b needs 4 and waits until 10, c asks for more than there is.
 JOBS = [(0, 10, 2, 8), (1, 5, 4, 5), (2, 1, 9, 1)]
@@ -76,7 +77,7 @@ def test_machines_have_one_row_each():
     fat = MachineType("fat", 4, 1 << 30, 2, prices=(Price(2.5, "reserved"),))
     groups = (MachineGroup(MachineType("thin", 2), 2), MachineGroup(fat, 1))
     platform = Platform(groups, (Partition("all", ("thin", "fat")), Partition("long", ("fat",))))
-    machines = run(workload([(5, 10, 1, 10)]), platform, "fcfs").machines
+    machines = machines_of(platform, pl.DataFrame({"submit_time": [5.0, 7.0], "finish_time": [15.0, 9.0]}))
     assert machines.columns == [
         "machine", "type", "partitions", "cores", "memory_bytes", "gpus", "up_time", "stop_time", "plan", "usd_per_hour"
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -39,10 +40,21 @@ def cache_folder() -> Path:
     return Path(base) / "unspool" / f"numba-{source_digest()}"
 
 
+def _writable(folder: Path) -> Path:
+    """The folder, or one for temporary files: Numba would else write beside the sources, where nothing tells edits."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    return Path(tempfile.gettempdir()) / f"unspool-{os.getuid() if hasattr(os, 'getuid') else 0}" / folder.name
+
+
 def _use_cache_folder() -> None:
     if "NUMBA_CACHE_DIR" in os.environ:
         return
-    folder = str(cache_folder())
+    folder = str(_writable(cache_folder()))
     os.environ["NUMBA_CACHE_DIR"] = folder
     if "numba" in sys.modules:
         sys.modules["numba"].config.CACHE_DIR = folder

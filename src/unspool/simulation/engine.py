@@ -133,7 +133,10 @@ class Engine:
         `advance()` does not return before `ready_at`: what happens meanwhile stands in the next view.
         """
         self._take_note_of_seen()
-        listed = list(decisions or ())
+        try:
+            listed = list(decisions or ())
+        except TypeError as error:
+            raise DecisionError(f"{decisions!r} is no list of decisions") from error
         if listed or not self._left_to_built_in:
             self._last_policy = OUTSIDE
         self._left_to_built_in = False
@@ -260,6 +263,8 @@ class Engine:
     def _carry_out(self, decisions: list[Decision]) -> None:
         for at, decision in enumerate(decisions):
             later = getattr(decision, "at", None)
+            if later is not None and not isinstance(later, int | float):
+                raise DecisionError(f"{decision!r}: `at` is a time in seconds")
             if later is not None and later > self.now:
                 token = max(self._pending, default=0) + 1
                 self._pending[token] = decisions[at:]

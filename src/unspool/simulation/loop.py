@@ -15,6 +15,9 @@ from unspool.simulation.instants import to_next_decision
 __all__ = ["compile_for", "decide_once", "run_on"]
 
 
+_MOST_ROUNDS = 1 << 17  # then Python gets a turn, to see whether somebody wants to stop
+
+
 @inlined
 def _decide(state: State, policy: int) -> None:
     if policy == FCFS:
@@ -35,12 +38,14 @@ def decide_once(state: State, policy: int) -> None:
 def run_on(state: State, policy: int) -> int:
     """Run until the end (`DONE`), or until Python is needed."""
     clock = state.core.clock
+    rounds = 0
     while True:
         status = to_next_decision(state)
         if status != DECIDE or policy == OUTSIDE:
             return status
         _decide(state, policy)
-        if clock[0]["attempts"] >= clock[0]["pause_at"]:
+        rounds += 1
+        if clock[0]["attempts"] >= clock[0]["pause_at"] or rounds == _MOST_ROUNDS:
             return PAUSE
 
 
