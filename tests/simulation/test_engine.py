@@ -125,6 +125,15 @@ def test_job_started_and_ended_before_ready_at_is_among_the_ended():
     assert (view.now, ids(view.ended), ids(view.running)) == (10, ["a"], ["b"])
 
 
+def test_ready_at_alone_calls_nobody():
+    engine = engine_of([(0, 5, 1, 5), (30, 5, 1, 5)])
+    seen = []
+    while view := engine.advance():
+        seen.append(view.now)
+        engine.apply([Start(job) for job in view.queue], ready_at=view.now + 1)
+    assert seen == [0, 5, 30, 35]
+
+
 def test_ready_at_that_is_not_later_than_now_changes_nothing():
     engine = engine_of([(0, 5, 1, 5), (3, 5, 1, 5)])
     engine.advance()

@@ -63,6 +63,7 @@ class Engine:
         self._turned_away: list[tuple[int | None, str | None, str]] = []
         self._pending: dict[int, list[Decision]] = {}
         self._ready_at = float("-inf")
+        self._missed = False  # something happened before the policy was ready, and it is to be called when it is
         self._last_policy = OUTSIDE  # who decided last; what a built-in remembers holds only if it was the same one
         self._left_to_built_in = False
         self._reserved_events = len(self.core.events)
@@ -126,11 +127,15 @@ class Engine:
                 return None
             elif self.now >= self._ready_at:
                 return View(self)
+            elif not self._missed:
+                self._missed = True
+                self.push(self._ready_at, WAKE, 0)
 
     def apply(self, decisions: Iterable[Decision] | None, ready_at: float | None = None) -> None:
         """Carry decisions out in their order. One with a later `at` waits for it, and those after it wait with it.
 
-        `advance()` does not return before `ready_at`: what happens meanwhile stands in the next view.
+        `advance()` does not return before `ready_at`; what happens meanwhile stands in the next view, which comes at
+        `ready_at` if anything did.
         """
         self._take_note_of_seen()
         try:
@@ -143,7 +148,7 @@ class Engine:
         self._carry_out(listed)
         if ready_at is not None and ready_at > self.now:
             self._ready_at = ready_at
-            self.push(ready_at, WAKE, 0)
+            self._missed = False
 
     def decide(self, policy: CompiledScheduler) -> None:
         """Let a built-in policy decide the present instant."""
