@@ -44,6 +44,7 @@ __all__ = ["Problem", "estimates_of", "grow", "no_plan", "no_shadow", "pose"]
 
 _HOUR_S = 3600.0
 _SPARE = 64
+_ROWS_PER_JOB = 8  # room to begin with, so that most runs never copy it; memory that is not written to costs nothing
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def pose(workload: Workload, platform: Platform, *, kill_at_walltime: bool = Fal
     estimate, without_estimate = estimates_of(workload)
     jobs = _jobs(workload, asked, used, estimate, kill_at_walltime)
     links, linked, notes = _links(workload, used)
-    place = None if platform.is_pool and not platform.licences else _place(asked, platform)
+    place = None if platform.is_pool and not platform.licences else _place(asked, platform, len(used))
     state = State(_core(jobs, estimate[used], platform, linked), place, links=links)
     if place is not None and not _is_countable(asked, platform):
         state = state._replace(later=_later(place))
@@ -138,7 +139,7 @@ def _core(jobs: Array, estimate: Array, platform: Platform, linked: int) -> Core
     )  # fmt: skip
 
 
-def _place(asked: Asked, platform: Platform) -> Place:
+def _place(asked: Asked, platform: Platform, jobs: int) -> Place:
     consumables = consumable_names(platform)
     machines = np.zeros(platform.machine_count, MACHINE)
     machines["group"] = np.repeat(np.arange(len(platform.groups)), [group.count for group in platform.groups])
@@ -161,7 +162,7 @@ def _place(asked: Asked, platform: Platform) -> Place:
         tally = np.zeros(max(group.machine.cores for group in platform.groups) + 1, np.int64)
     return Place(
         machines, bits, least, free, free.sum(axis=0), shapes, asked.need, asked.allowed, licence, asked.licence_need,
-        np.zeros(platform.cores, ROW), np.zeros(len(machines), ROW), tally,
+        np.zeros(platform.cores + _ROWS_PER_JOB * jobs, ROW), np.zeros(len(machines), ROW), tally,
     )  # fmt: skip
 
 
