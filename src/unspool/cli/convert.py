@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
-from unspool.cli.output import Announcement, counted, note
+from unspool.cli.output import Announcement, counted, note, reading
 from unspool.errors import shown
 from unspool.workloads import read_workload, write_workload
 
@@ -45,7 +45,7 @@ def convert(
     strict
         Exit with 2 if any record was rejected.
     """
-    with Announcement(f"reading {source} …"):
+    with reading(source):
         workload = read_workload(source, format, RunConfig(columns=columns or []).column_map())
     with Announcement(f"writing {target} …"):
         lost = write_workload(workload, target, to, force=force)

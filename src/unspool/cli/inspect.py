@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import kind_of, read_results
-from unspool.cli.output import Announcement, print_json, print_table
+from unspool.cli.output import print_json, print_table, reading
 from unspool.errors import shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -57,7 +57,7 @@ def inspect(
     elif kind == "config":
         facts = read_config(file, [], {}).resolved()
     else:
-        with Announcement(f"reading {file} …"):
+        with reading(file):
             facts = _log_facts(read_workload(file, format, RunConfig(columns=columns or []).column_map()))
     if json:
         print_json(facts)

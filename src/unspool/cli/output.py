@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from rich.table import Table
 from unspool.errors import shown
 from unspool.units import format_duration
 
-__all__ = ["Announcement", "Progress", "counted", "note", "print_json", "print_table", "print_text"]
+__all__ = ["Announcement", "Progress", "counted", "note", "print_json", "print_table", "print_text", "reading"]
 
 _SHOW_AFTER_S = 2.0
 _LINE_EVERY_S = 10.0
@@ -97,10 +98,12 @@ class Announcement:
 
 
 class Progress:
-    """Jobs done, rate and time left, on stderr, once something takes over two seconds."""
+    """How much is done, the rate and the time left, on stderr, once something takes over two seconds."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, unit: str = "jobs", per_unit: int = 1) -> None:
         self._what = what
+        self._unit = unit
+        self._per_unit = per_unit
         self._is_live = sys.stderr.isatty()
         self._began: float | None = None
         self._due = 0.0
@@ -113,13 +116,20 @@ class Progress:
             self._began, self._due = now, now + _SHOW_AFTER_S
         if now < self._due or done >= total:
             return
-        rate = done / (now - self._began)
+        rate = done / max(now - self._began, 1e-9)
         left = format_duration(round((total - done) / rate)) if done else "unknown"
-        text = f"{self._what}: {done:,} of {total:,} jobs, {rate:,.0f} jobs/s, {left} left"
+        shares = [f"{number / self._per_unit:,.0f}" for number in (done, total, rate)]
+        text = f"{self._what}: {shares[0]} of {shares[1]} {self._unit}, {shares[2]} {self._unit}/s, {left} left"
         sys.stderr.write(f"\r\x1b[2K{text}" if self._is_live else text + "\n")
         sys.stderr.flush()
         self._due = now if self._is_live else now + _LINE_EVERY_S
         self._on_screen = self._is_live
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
 
     def clear(self) -> None:
         """Wipe the line."""
@@ -127,3 +137,14 @@ class Progress:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
             self._on_screen = False
+
+
+@contextmanager
+def reading(path: object) -> Iterator[None]:
+    """While a file is read that takes over two seconds: how far it is, the rate and the time left."""
+    from unspool.workloads.files import told_of_reading  # here, because it brings Polars along
+
+    announcement = Announcement(f"reading {path} …")
+    with announcement, Progress(f"reading {path}", "MB", 1_000_000) as progress, told_of_reading(progress):
+        progress(0, 1)
+        yield

@@ -16,7 +16,7 @@ from cyclopts import Parameter
 import unspool
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.output import Announcement, Progress, counted, note, print_json
+from unspool.cli.output import Announcement, Progress, counted, note, print_json, reading
 from unspool.errors import InputError, RunError, UnspoolError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -137,7 +137,7 @@ def _read_jobs(settings: RunConfig) -> Workload:
         note(f"no log given: replaying the bundled sample {_SAMPLE}")
         with as_file(files("unspool") / "samples" / _SAMPLE) as sample:
             return read_workload(sample)
-    with Announcement(f"reading {settings.workload} …"):
+    with reading(settings.workload):
         jobs = read_workload(settings.workload, settings.format, settings.column_map())
     for text in jobs.notes:
         note(f"{jobs.name}: {text}")

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import kind_of, read_results
-from unspool.cli.output import Announcement, counted, print_text
+from unspool.cli.output import counted, print_text, reading
 from unspool.errors import InputError, UnspoolError, shown
 from unspool.platforms import read_platform
 from unspool.plugins import build
@@ -69,7 +69,7 @@ def _check(path: Path, log: RunConfig) -> tuple[str, int]:
         for name in policies:
             build("schedulers", name)
         return f"ok, settings of a run under {', '.join(policies)}", 0
-    with Announcement(f"reading {path} …"):
+    with reading(path):
         workload = read_workload(path, log.format, log.column_map())
     told = [
         f"ok, {counted(len(workload), 'job')}, {counted(len(workload.rejected), 'record')} rejected",
