@@ -128,6 +128,13 @@ def test_contiguous_takes_the_first_row_that_is_long_enough():
     assert placements(run(jobs, platform, "fcfs"))["c"] == {2: 1, 3: 1, 4: 1}
 
 
+def test_partition_is_a_filter_also_where_every_machine_has_one_core():
+    groups = tuple(MachineGroup(MachineType(name, 1), 1) for name in ("one", "other"))
+    platform = Platform(groups, partitions=(Partition("p", ("other",)),))
+    result = run(workload([(0, 9, 1, 9)], partition=["p"]), platform, "easy")
+    assert placements(result) == {"a": {1: 1}}
+
+
 def test_contiguous_does_not_reach_across_machines_of_another_partition():
     groups = tuple(MachineGroup(MachineType(name, 2), 1) for name in "xyz")
     platform = Platform(groups, (Partition("p", ("x", "z")),), selection="contiguous")

@@ -1,17 +1,18 @@
 """Waiting jobs in the scheduler's order, indexed so that a backfill scan never reads a job that cannot start.
 
 A job's slot is its place in the order of all jobs, fixed before the run. The slots in use are a bitset
-(`engine/bitset.py`); each of its words, on every level, also knows the least size and the least estimate below it. A
-question such as "the next job with size <= free and (size <= extra or now + estimate <= shadow)" skips every word whose
-two minima already say no. `now + estimate <= shadow` is written so, never `estimate <= shadow - now`: rounding is then
-monotone and skipping is exact.
+(`engine/bitset.py`); each of its words, on every level, also knows the least size below it and, for each class of
+sizes, the least estimate of a job of that class or a narrower one. A question such as "the next job with size <= free
+and (size <= extra or now + estimate <= shadow)" skips every word whose minima already say no; the class keeps a short
+job that is too large from hiding behind a small one that is too long. `now + estimate <= shadow` is written so, never
+`estimate <= shadow - now`: rounding is then monotone and skipping is exact.
 """
 
 from __future__ import annotations
 
 from unspool.engine.bitset import WORD, lowest
-from unspool.engine.compiled import compiled
-from unspool.engine.state import NEVER, QUEUED, Array, Core
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.state import CLASSES, NEVER, QUEUED, Array, Core
 
 __all__ = ["dequeue", "enqueue", "first_waiting", "list_fresh", "list_waiting", "next_fitting", "next_waiting"]
 
@@ -21,6 +22,12 @@ _FULL = 0xFFFFFFFF
 _HUGE = 1 << 62
 # What stands for the planned end of a waiting job that has no plan.
 _NEW, _SEEN = 0.0, -1.0
+
+
+@inlined
+def _class_of(size: int) -> int:
+    """The narrowest class of sizes that holds a size."""
+    return int(size > 3) + int(size > 7) + int(size > 15) + int(size > 31) + int(size > 63)
 
 
 @compiled
@@ -41,6 +48,7 @@ def enqueue(core: Core, job: int) -> None:
         clock[0]["first"] = slot
     if slot < clock[0]["fresh"]:
         clock[0]["fresh"] = slot
+    narrowest = _class_of(size)
     words = len(waiting)
     base = 0
     at = slot
@@ -51,14 +59,14 @@ def enqueue(core: Core, job: int) -> None:
         tree[word]["bits"] = before | (1 << (at & _MASK))
         if before == 0:
             tree[word]["size"] = size
-            tree[word]["estimate"] = estimate
-        elif size >= tree[word]["size"] and estimate >= tree[word]["estimate"]:
+            for kind in range(CLASSES):
+                tree[word]["least"][kind] = estimate if kind >= narrowest else NEVER
+        elif size >= tree[word]["size"] and estimate >= tree[word]["least"][narrowest]:
             return  # every level above knows the word and has minima as low
         else:
-            if size < tree[word]["size"]:
-                tree[word]["size"] = size
-            if estimate < tree[word]["estimate"]:
-                tree[word]["estimate"] = estimate
+            tree[word]["size"] = min(tree[word]["size"], size)
+            for kind in range(narrowest, CLASSES):
+                tree[word]["least"][kind] = min(tree[word]["least"][kind], estimate)
         if words <= 1:
             return
         base += words
@@ -83,6 +91,7 @@ def _clear(core: Core, at: int) -> None:
     waiting, tree = core.waiting, core.words
     size = waiting[at]["size"]
     estimate = waiting[at]["estimate"]
+    narrowest = _class_of(size)
     words = len(waiting)
     base = 0
     below = 0
@@ -95,35 +104,55 @@ def _clear(core: Core, at: int) -> None:
             tree[word]["bits"] &= ~(1 << (at & _MASK))
         gone = tree[word]["bits"] == 0
         if not gone:
-            if tree[word]["size"] < size and tree[word]["estimate"] < estimate:
+            if tree[word]["size"] < size and tree[word]["least"][narrowest] < estimate:
                 return
-            least_size = _HUGE
-            least_estimate = NEVER
-            left = tree[word]["bits"]
-            first = (at >> _SHIFT) << _SHIFT
-            while left != 0:
-                child = first + lowest(left)
-                left &= left - 1
-                if level == 0:
-                    child_size = waiting[child]["size"]
-                    child_estimate = waiting[child]["estimate"]
-                else:
-                    child_size = tree[below + child]["size"]
-                    child_estimate = tree[below + child]["estimate"]
-                if child_size < least_size:
-                    least_size = child_size
-                if child_estimate < least_estimate:
-                    least_estimate = child_estimate
-                if least_size <= tree[word]["size"] and least_estimate <= tree[word]["estimate"]:
-                    return  # others have the same minima: nothing changes here or above
-            tree[word]["size"] = least_size
-            tree[word]["estimate"] = least_estimate
+            size_before, least_before = tree[word]["size"], tree[word]["least"][narrowest]
+            if level == 0:
+                _renew_leaf(waiting, tree, word)
+            else:
+                _renew_node(tree, word, below + ((at >> _SHIFT) << _SHIFT))
+            if tree[word]["size"] == size_before and tree[word]["least"][narrowest] == least_before:
+                return  # others have the same minima: nothing changes above
         if words <= 1:
             return
         below = base
         base += words
         at >>= _SHIFT
         level += 1
+
+
+@inlined
+def _renew_leaf(waiting: Array, tree: Array, word: int) -> None:
+    """Make the minima of a word over slots exact."""
+    for kind in range(CLASSES):
+        tree[word]["least"][kind] = NEVER
+    least_size = _HUGE
+    left = tree[word]["bits"]
+    while left != 0:
+        slot = (word << _SHIFT) + lowest(left)
+        left &= left - 1
+        least_size = min(least_size, waiting[slot]["size"])
+        narrowest = _class_of(waiting[slot]["size"])
+        tree[word]["least"][narrowest] = min(tree[word]["least"][narrowest], waiting[slot]["estimate"])
+    for kind in range(1, CLASSES):
+        tree[word]["least"][kind] = min(tree[word]["least"][kind], tree[word]["least"][kind - 1])
+    tree[word]["size"] = least_size
+
+
+@inlined
+def _renew_node(tree: Array, word: int, first: int) -> None:
+    """Make the minima of a word over words exact; `first` is the first of those."""
+    for kind in range(CLASSES):
+        tree[word]["least"][kind] = NEVER
+    least_size = _HUGE
+    left = tree[word]["bits"]
+    while left != 0:
+        child = first + lowest(left)
+        left &= left - 1
+        least_size = min(least_size, tree[child]["size"])
+        for kind in range(CLASSES):
+            tree[word]["least"][kind] = min(tree[word]["least"][kind], tree[child]["least"][kind])
+    tree[word]["size"] = least_size
 
 
 @compiled
@@ -137,6 +166,7 @@ def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) ->
     """The next slot, from `slot` on, whose job has size <= free and (size <= extra or ends by the shadow), or -1."""
     waiting, tree = core.waiting, core.words
     now = core.clock[0]["now"]
+    widest = _class_of(free)
     members = len(waiting)
     level = 0
     base = 0  # where this level begins
@@ -157,7 +187,7 @@ def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) ->
                         return child
                 else:
                     size = tree[below + child]["size"]
-                    if size <= free and (size <= extra or now + tree[below + child]["estimate"] <= shadow):
+                    if size <= free and (size <= extra or now + tree[below + child]["least"][widest] <= shadow):
                         level -= 1
                         base = below
                         words = members

@@ -85,7 +85,7 @@ def pose(workload: Workload, platform: Platform, *, kill_at_walltime: bool = Fal
     state = State(_core(jobs, estimate[used], platform, linked), place, links=links)
     if place is not None and not _is_countable(asked, platform):
         state = state._replace(later=_later(place))
-    state.core.clock["one_core"] = all(group.machine.cores == 1 for group in platform.groups)
+    state.core.clock["one_core"] = asked.allowed.all() and all(group.machine.cores == 1 for group in platform.groups)
     rejected = [
         (
             workload.table["line"][int(at)],

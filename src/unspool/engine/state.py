@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ATTEMPT", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE", "FREED", "JOB", "KILLED",
-    "LINK", "MACHINE", "NEVER", "PAUSE", "PLAN", "PLAN_ROW", "QUEUED", "REJECTED", "ROOM", "ROW", "RUNNING", "SEGMENT",
-    "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "WAITING", "WORD", "Array", "Core", "Later", "Links", "Place", "Plan",
-    "State",
+    "ATTEMPT", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE", "FREED", "JOB",
+    "KILLED", "LINK", "MACHINE", "NEVER", "PAUSE", "PLAN", "PLAN_ROW", "QUEUED", "REJECTED", "ROOM", "ROW", "RUNNING",
+    "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "WAITING", "WORD", "Array", "Core", "Later", "Links", "Place",
+    "Plan", "State",
 ]  # fmt: skip
 
 
@@ -48,7 +48,7 @@ CLOCK = np.dtype(
         ("rows", "i8"),
         ("picked", "i8"),
         ("selection", "i8"),
-        ("one_core", "i8"),  # 1: every machine has one core
+        ("one_core", "i8"),  # 1: every machine has one core, and any will do for every job
         ("watched", "i8"),  # shape of the blocked head, of which the units that fit now are kept count of; -1: none
         ("watched_units", "i8"),
         ("touched", "i8"),  # machines in the list of those that differ later
@@ -108,7 +108,8 @@ ATTEMPT = np.dtype(
 
 EVENT = np.dtype([("time", "f8"), ("order", "i8"), ("subject", "i8")], align=True)
 WAITING = np.dtype([("estimate", "f8"), ("size", "i8"), ("job", "i8"), ("plan_row", "i8")], align=True)
-WORD = np.dtype([("bits", "i8"), ("size", "i8"), ("estimate", "f8")], align=True)
+CLASSES = 6  # of sizes in the queue's index: up to 3, 7, 15, 31, 63, and any; a word then fills a cache line
+WORD = np.dtype([("bits", "i8"), ("size", "i8"), ("least", "f8", (CLASSES,))], align=True)
 ENDING = np.dtype([("time", "f8"), ("size", "i8"), ("job", "i8")], align=True)
 SEGMENT = np.dtype([("time", "f8"), ("free", "i8")], align=True)
 PLAN = np.dtype([("start", "f8"), ("estimate", "f8"), ("size", "i8"), ("slot", "i8"), ("job", "i8")], align=True)
