@@ -70,7 +70,7 @@ def _shares(pairs: pl.DataFrame) -> tuple[float, float]:
     fresh = min(1.0, (1.0 - mean["same_size"]) / room) if room > 1e-9 else 1.0
     room = 1.0 - mean["chance_inside_size"]
     surplus = mean["same_request"] - (1.0 - fresh) * mean["chance_inside_size"] - fresh * mean["chance_request"]
-    request = min(1.0 - fresh, max(0.0, surplus / room)) if room > 1e-9 else 0.0
+    request = min(1.0 - fresh, max(0.0, surplus / room)) if room > 1e-9 else 1.0 - fresh
     return request, 1.0 - fresh - request
 
 
