@@ -161,7 +161,7 @@ def shift(workload: Workload, seconds: float) -> Workload:
     first = float(workload.table["submit_time"][0]) if len(workload) else 0.0
     if not math.isfinite(seconds) or first + seconds < 0:
         raise InputError(
-            f"shift: by {seconds:g} s the first job would be submitted before 0; expected {-first:g} or more"
+            f"shift: by {seconds:g} s the first job would be submitted before 0; expected {0.0 - first:g} or more"
         )
     facts = {name: getattr(workload, name) for name in workload.__dataclass_fields__ if name != "table"}
     table = workload.table.with_columns(pl.col("submit_time") + seconds)
