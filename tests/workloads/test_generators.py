@@ -21,14 +21,15 @@ WHOLE_DAY = 86400.0
 
 
 def digest(log):
-    return hashlib.sha256(log.table.write_csv().encode()).hexdigest()[:16]
+    table = log.table.with_columns(pl.col(pl.Float64).round(6))  # libraries of mathematics differ in the last digit
+    return hashlib.sha256(table.write_csv().encode()).hexdigest()[:16]
 
 
 def test_the_generators_give_what_they_always_gave():
     assert digest(lublin(5000, 480, 0.7, seed=1)) == "e6a50274a1699de3"
     assert digest(lublin(3000, 256, 0.9, seed=3, max_cores=128)) == "bf4df3853278ce28"
     assert digest(lublin(3000, 256, 0.9, seed=3, daily_cycle=False)) == "c24fe783966c36c5"
-    assert digest(poisson(4000, 0.1, 5.0, cores=2, seed=5)) == "44f8c6d9f9ecf82e"
+    assert digest(poisson(4000, 0.1, 5.0, cores=2, seed=5)) == "58be39bdc096d907"
 
 
 def test_poisson_has_the_rate_and_the_mean_that_were_asked_for():

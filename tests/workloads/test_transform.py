@@ -179,7 +179,7 @@ def test_copies_are_named_after_their_jobs_and_wait_for_what_these_wait_for():
         "scale_load by 2, seed 0: 4 copies of jobs added, each within the hour of its job",
         "scale_load: the work is 2 times what it was",
     )
-    with pytest.raises(InputError, match="8 ids end in -copy and a number already; rename them first"):
+    with pytest.raises(InputError, match="4 ids end in -copy and a number already; rename them first"):
         scale_load(scaled, 2.0)
 
 
@@ -221,7 +221,7 @@ def test_logs_with_known_origins_are_merged_on_the_calendar():
         ("2-a", 0.0, 3), ("1-a", 50.0, 1), ("2-b", 100.0, 4), ("1-b", 150.0, 2)
     ]  # fmt: skip
     assert both.notes == (
-        "4 job ids stand in several logs: all ids have the number of their log in front, as 2-a",
+        "2 job ids stand in several logs: all ids have the number of their log in front, as 2-a",
         "merged: 2 jobs of log, 2 jobs of log",
     )
 

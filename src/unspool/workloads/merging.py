@@ -32,16 +32,15 @@ def merge(workloads: Sequence[Workload], name: str | None = None) -> Workload:
     notes = [f"{log.name}: {note}" for log in workloads for note in log.notes]
     origin, moves = _origins(workloads, notes)
     ids = pl.concat([log.table["job_id"] for log in workloads])
-    is_clash = ids.is_duplicated().any()
-    if is_clash:
-        count = ids.is_duplicated().sum()
+    clashes = ids.filter(ids.is_duplicated()).n_unique()
+    if clashes:
         notes.append(
-            f"{count} job ids stand in several logs: all ids have the number of their log in front, as 2-{ids[0]}"
+            f"{clashes} job ids stand in several logs: all ids have the number of their log in front, as 2-{ids[0]}"
         )
     tables = []
     for number, (log, move) in enumerate(zip(workloads, moves, strict=True), 1):
         table = log.table.with_columns(pl.col("submit_time") + move)
-        tables.append(_with_prefix(table, f"{number}-") if is_clash else table)
+        tables.append(_with_prefix(table, f"{number}-") if clashes else table)
     table = pl.concat(tables, how="diagonal")
     table = table.with_columns(line=pl.int_range(1, len(table) + 1)).sort("submit_time", "line")
     facts = {**_facts(workloads, notes), "rejected": pl.concat([log.rejected for log in workloads])}

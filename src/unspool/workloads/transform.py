@@ -119,9 +119,9 @@ def scale_load(workload: Workload, factor: float, seed: int = 0) -> Workload:
     else:
         copies = list(_copies(workload, int(whole), some, _stream(seed, _JITTER)))
         table = pl.concat([workload.table, *copies]).sort("submit_time", "line", maintain_order=True)
-        clash = int(table["job_id"].is_duplicated().sum())
-        if clash:
-            raise InputError(f"{workload.name}: {clash} ids end in -copy and a number already; rename them first")
+        clashes = table.filter(pl.col("job_id").is_duplicated())["job_id"].n_unique()
+        if clashes:
+            raise InputError(f"{workload.name}: {clashes} ids end in -copy and a number already; rename them first")
         added = len(table) - len(workload)
         scaled = _noted(
             replace(workload, table=table),
