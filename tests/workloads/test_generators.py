@@ -15,6 +15,7 @@ from unspool.workloads.generators import Fitted, fit, lublin, poisson
 from unspool.workloads.generators.busy import BusyClock, week_of
 from unspool.workloads.generators.repeats import _mean_apart, folded
 from unspool.workloads.sessions import in_sessions
+from unspool.workloads.transform import shift
 
 MONDAY = 1704067200.0
 WHOLE_DAY = 86400.0
@@ -162,6 +163,21 @@ def test_the_seed_fixes_a_generated_log_and_another_gives_another():
     assert not model.generate(seed=5).table.equals(model.generate(seed=6).table)
 
 
+def test_a_log_that_begins_late_gives_one_that_does():
+    log = lublin(3000, cores=64, load=0.8, origin_unix_s=MONDAY)
+    early, late = fit(log), fit(shift(log, 7 * WHOLE_DAY))
+    assert (late.first_s, late.span_s, late.week) == (7 * WHOLE_DAY, early.span_s, early.week)
+    submit_time = late.generate(seed=1).table["submit_time"]
+    assert submit_time.equals(early.generate(seed=1).table["submit_time"] + 7 * WHOLE_DAY)
+
+
+def test_jobs_of_nobody_known_are_fitted_as_those_of_one():
+    jobs = [(5000 * at, 30, 2, None) for at in range(20)]
+    some = fit(workload(jobs, user=["ann", None] * 10)).generate(seed=1)
+    assert some.table["user"].null_count() == pytest.approx(10, abs=5)
+    assert fit(workload(jobs)).generate(seed=1).table.columns == ["job_id", "submit_time", "run_time", "cores", "line"]
+
+
 def test_a_duration_gives_jobs_at_the_rate_of_the_log():
     log = lublin(2000, cores=64, load=0.8)
     model = fit(log)
@@ -199,6 +215,10 @@ def test_a_model_is_kept_in_a_file(tmp_path):
         lambda model: json.dumps({**model, "jobs": 0}),
         lambda model: json.dumps({**model, "sessions": {"user": [99], "jobs": [1], "count": [1]}}),
         lambda model: json.dumps({**model, "requests": {"cores": ["many"]}}),
+        lambda model: json.dumps({**model, "thinks": [1.0]}),
+        lambda model: json.dumps({**model, "run_times": {"jobs": [50], "quantiles": [[0.5]]}}),
+        lambda model: json.dumps({**model, "repertoires": {"user": [0], "request": [None], "count": [1]}}),
+        lambda model: json.dumps({**model, "sessions": {}}),
         lambda model: json.dumps({name: value for name, value in model.items() if name != "repeats"}),
     ],
 )

@@ -199,7 +199,7 @@ def _spread_evenly(workload: Workload, share: float, stream: np.random.Generator
     count = round(share * len(workload))
     if share == 0 or (count == 0 and share < 0.5 / len(workload)):
         return np.zeros(0, np.int64)
-    by_work = workload.table.select((pl.col("cores") * pl.col("run_time")).arg_sort()).to_series().to_numpy()
+    by_work = np.argsort((workload.table["cores"] * workload.table["run_time"]).to_numpy(), kind="stable")
     steps = (np.arange(max(1, count)) + stream.random()) * len(workload) / max(1, count)
     return np.sort(by_work[np.minimum(steps.astype(np.int64), len(workload) - 1)]).astype(np.int64)
 

@@ -10,8 +10,7 @@ import polars as pl
 from unspool.errors import InputError
 from unspool.model.workload import Workload
 from unspool.workloads.generators.busy import BusyClock
-from unspool.workloads.generators.fitted import REQUEST_COLUMNS, Fitted
-from unspool.workloads.generators.fitting import LEVELS, RUN_TIME_LEVELS
+from unspool.workloads.generators.fitted import LEVELS, REQUEST_COLUMNS, RUN_TIME_LEVELS, Fitted
 from unspool.workloads.generators.repeats import drawn_levels, drawn_requests
 from unspool.workloads.generators.streams import (
     ARRIVALS,
@@ -65,14 +64,14 @@ def _submissions(model: Fitted, count: int, span_s: float, seed: int) -> tuple[I
     """User and submit time of each job, by user and time."""
     of_sessions, of_arrivals = stream(seed, SESSIONS), stream(seed, ARRIVALS)
     owner, length = _sessions(model, of_sessions, count)
-    clock = BusyClock(span_s, model.origin_unix_s, model.time_zone, model.week)
+    clock = BusyClock(span_s, model.origin_unix_s + model.first_s, model.time_zone, model.week)
     starts = clock.wall(_session_starts(model, of_arrivals, owner, clock.busy_s))
     session = np.repeat(np.arange(len(owner)), length)
     gap = _gaps(model, of_arrivals, length[session])
     firsts = np.cumsum(length) - length
     gap[firsts] = 0.0
     since = np.cumsum(gap)
-    submit_time = starts[session] + since - since[firsts][session]
+    submit_time = model.first_s + starts[session] + since - since[firsts][session]
     if model.are_seconds_whole:
         submit_time = np.floor(submit_time)
     order = np.lexsort((submit_time, owner[session]))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from unspool.errors import InputError, shown
@@ -15,10 +15,16 @@ from unspool.model.workload import COLUMNS, Workload
 from unspool.workloads.clock import HOURS_OF_WEEK
 from unspool.workloads.files import AnyPath, opened, replaced
 
-__all__ = ["REQUEST_COLUMNS", "Fitted", "Repeats"]
+__all__ = ["LEVELS", "REQUEST_COLUMNS", "RUN_TIME_LEVELS", "Fitted", "Repeats"]
 
 _VERSION = 1
 _DTYPES = {column.name: column.dtype for column in COLUMNS}
+
+LEVELS = np.concatenate((np.linspace(0.0, 0.99, 100), [0.995, 0.999, 1.0]))
+"""Of these the quantiles of gaps and think times are kept: the tail is long, and holds most of the time."""
+
+RUN_TIME_LEVELS = np.concatenate((np.linspace(0.0, 0.96, 33), [0.98, 0.99, 0.995, 1.0]))
+"""Of these the quantiles of run times are kept."""
 
 REQUEST_COLUMNS = (
     *("cores", "machines", "memory_bytes", "gpus", "walltime", "licences"),
@@ -58,15 +64,16 @@ class Repeats:
 class Fitted:
     """A model of a log; `fit` makes one, `generate` draws jobs from it.
 
-    `week` is how many sessions begin in an hour, for each hour of the week from Monday midnight. Tables: `users`;
-    `sessions` (how many of how many jobs each user has); `gaps` (between the jobs of a session, by its length);
-    `requests` (what jobs ask for); `repertoires` (who asked for what, how often); `run_times` (quantiles, as a share
-    of the walltime where there is one). `starts` are quantiles of the time between the beginnings of any two sessions,
-    `thinks` of those of one user, both over their mean and by the busy clock.
+    The log goes from `first_s` on for `span_s`. `week` is how many sessions begin in an hour, for each hour of the week
+    from Monday midnight. `starts` are quantiles of the time between the beginnings of any two sessions, `thinks` of
+    those of one user, both over their mean and by the busy clock. Tables: `users`; `sessions` (how many of how many
+    jobs each user has); `gaps` (between the jobs of a session, by its length); `requests` (what jobs ask for);
+    `repertoires` (who asked for what, how often); `run_times` (quantiles, as a share of the walltime if there is one).
     """
 
     name: str
     jobs: int
+    first_s: float
     span_s: float
     origin_unix_s: float
     time_zone: str | None
@@ -147,19 +154,33 @@ def _table(columns: Mapping[str, list[Any]], schema: Mapping[str, Any]) -> pl.Da
     return pl.DataFrame([pl.Series(name, columns.get(name, empty), dtype) for name, dtype in schema.items()])
 
 
-def _check(fitted: Fitted) -> None:
+def _check(model: Fitted) -> None:
     """Refuse a model whose parts do not belong together, so that drawing cannot fail half-way."""
-    points_into = {
-        "users": ("sessions", "user"),
-        "requests": ("repertoires", "request"),
-        "run_times": ("requests", "run_times"),
+    repertoires, requests, sessions = model.repertoires, model.requests, model.sessions
+    needed = [
+        repertoires,
+        sessions,
+        requests.select("cores", "run_times"),
+        model.gaps,
+        model.run_times.select("quantiles"),
+    ]
+    lists = [(model.gaps["quantiles_s"], LEVELS), (model.run_times["quantiles"], RUN_TIME_LEVELS)]
+    laws = {
+        "an empty cell where a number is needed": all(not sum(table.null_count().row(0)) for table in needed),
+        "no users, sessions or requests": bool(len(model.users) and len(sessions) and len(requests)),
+        "a user that is not there": sessions["user"].is_between(0, len(model.users) - 1).all(),
+        "a user who asks for nothing": sessions["user"].is_in(repertoires["user"].implode()).all(),
+        "a request that is not there": repertoires["request"].is_between(0, len(requests) - 1).all(),
+        "run times that are not there": requests["run_times"].is_between(0, len(model.run_times) - 1).all(),
+        "counts below 1": all((table["count"] >= 1).all() for table in (repertoires, sessions)),
+        "rows out of order": repertoires["user"].is_sorted() and requests["cores"].is_sorted(),
+        "a session without jobs": (sessions["jobs"] >= 1).all(),
+        f"a week of other than {HOURS_OF_WEEK} hours": len(model.week) == HOURS_OF_WEEK and min(model.week) >= 0,
+        "no busy hour": sum(model.week) > 0,
+        "too few quantiles": all((column.list.len() == len(levels)).all() for column, levels in lists)
+        and len(model.starts) == len(model.thinks) == len(LEVELS),
+        "no jobs, or no time": model.jobs >= 1 and model.span_s > 0 and model.first_s >= 0,
     }
-    for table, (by, column) in points_into.items():
-        if not getattr(fitted, by)[column].is_between(0, len(getattr(fitted, table)) - 1).all():
-            raise ValueError(f"{by} names a row that {table} does not have")
-    if not fitted.repertoires["user"].equals(fitted.repertoires["user"].sort()):
-        raise ValueError("repertoires are not sorted by user")
-    if len(fitted.week) != HOURS_OF_WEEK or min(fitted.week) < 0 or not sum(fitted.week):
-        raise ValueError(f"week needs {HOURS_OF_WEEK} weights")
-    if fitted.jobs < 1 or fitted.span_s <= 0 or Path(fitted.name).name == "":
-        raise ValueError("jobs and span_s must be positive")
+    for broken, holds in laws.items():
+        if not holds:
+            raise ValueError(f"it has {broken}")

@@ -8,18 +8,12 @@ import polars as pl
 from unspool.errors import InputError
 from unspool.model.workload import Workload
 from unspool.workloads.generators.busy import BusyClock, week_of
-from unspool.workloads.generators.fitted import REQUEST_COLUMNS, Fitted
+from unspool.workloads.generators.fitted import LEVELS, REQUEST_COLUMNS, RUN_TIME_LEVELS, Fitted
 from unspool.workloads.generators.repeats import fit_repeats
 from unspool.workloads.generators.streams import refuse_unless
 from unspool.workloads.sessions import SESSION_GAP_S, in_sessions
 
-__all__ = ["LEVELS", "RUN_TIME_LEVELS", "fit"]
-
-LEVELS = np.concatenate((np.linspace(0.0, 0.99, 100), [0.995, 0.999, 1.0]))
-"""Of these the quantiles of gaps and think times are kept: the tail is long, and holds most of the time."""
-
-RUN_TIME_LEVELS = np.concatenate((np.linspace(0.0, 0.96, 33), [0.98, 0.99, 0.995, 1.0]))
-"""Of these the quantiles of run times are kept."""
+__all__ = ["fit"]
 
 FEWEST_FOR_RUN_TIMES = 20
 """Jobs of a size and a walltime with fewer share their run times with those of similar ones."""
@@ -66,7 +60,8 @@ def fit(log: Workload, session_gap_s: float = SESSION_GAP_S) -> Fitted:
     return Fitted(
         name=log.name,
         jobs=len(log),
-        span_s=float(submit_time[-1]),
+        first_s=float(submit_time[0]),
+        span_s=float(submit_time[-1]) - float(submit_time[0]),
         origin_unix_s=log.origin_unix_s,
         time_zone=log.time_zone,
         max_cores=log.max_cores,
@@ -166,11 +161,13 @@ def _arrivals(jobs: pl.DataFrame, log: Workload) -> tuple[tuple[float, ...], ...
     Between sessions counts the busy clock, over the mean; for those of a user the log is bent to a circle, so that
     they add up to the whole of it.
     """
-    span_s = float(log.table["submit_time"][-1])
-    starts = jobs.group_by("session", maintain_order=True).first().select("user", "submit_time")
-    week = week_of(starts["submit_time"].to_numpy(), span_s, log.origin_unix_s, log.time_zone)
-    clock = BusyClock(span_s, log.origin_unix_s, log.time_zone, week)
-    begun = starts.select("user", busy=pl.Series(clock.busy(starts["submit_time"].to_numpy())))
+    first_s, last_s = (float(log.table["submit_time"][at]) for at in (0, -1))
+    when = last_s - first_s, log.origin_unix_s + first_s, log.time_zone
+    starts = jobs.group_by("session", maintain_order=True).first()
+    since_first = starts["submit_time"].to_numpy() - first_s
+    week = week_of(since_first, *when)
+    clock = BusyClock(*when, week)
+    begun = starts.select("user", busy=pl.Series(clock.busy(since_first)))
     back = pl.col("busy").first() + clock.busy_s
     think = (pl.col("busy").shift(-1).fill_null(back) - pl.col("busy")) * pl.len() / clock.busy_s
     thinks = begun.with_columns(think=think.over("user"), sessions=pl.len().over("user")).filter(pl.col("sessions") > 1)

@@ -53,8 +53,11 @@ def _by_chance(repertoires: pl.DataFrame, cores: pl.Series) -> pl.DataFrame:
     known = repertoires.with_columns(cores=cores[repertoires["request"]]).with_columns(
         share=pl.col("count") / pl.col("count").sum().over("user")
     )
-    by_size = known.group_by("user", "cores").agg(pl.col("share").sum(), (pl.col("share") ** 2).sum().alias("squares"))
-    return by_size.group_by("user").agg(
+    # In their order, so that the sums are the same to the last digit in every run.
+    by_size = known.group_by("user", "cores", maintain_order=True).agg(
+        pl.col("share").sum(), (pl.col("share") ** 2).sum().alias("squares")
+    )
+    return by_size.group_by("user", maintain_order=True).agg(
         chance_request=pl.col("squares").sum(),
         chance_size=(pl.col("share") ** 2).sum(),
         chance_inside_size=(pl.col("squares") / pl.col("share")).sum(),
