@@ -65,7 +65,64 @@ def test_wrong_targets_are_told_in_one_sentence(unspool, write):
         "Known: csv, parquet, swf, tsv",
         ("nowhere/log.swf",): "nowhere/log.swf: cannot be written (No such file or directory)",
         (".", "--to", "csv"): ".: is a folder; give the name of a file",
-        (): 'Command "convert" parameter TARGET requires an argument. Try: unspool convert --help',
+        (): "convert: expected a log or several, and last the file to write. Try: unspool convert --help",
     }
     for arguments, sentence in told.items():
         assert unspool("convert", log, *arguments) == (2, "", f"unspool: {sentence}\n")
+
+
+FOUR = "job_id,submit_time,run_time,cores,user\na,0,10,2,ann\nb,3600,5,4,bob\nc,7200,20,8,ann\nd,90000,30,1,eve\n"
+
+
+def test_jobs_are_changed_in_the_documented_order_whatever_the_order_given(unspool, write, tmp_path):
+    log = write("log.csv", FOUR)
+    options = ["--shift", "1h", "--scale-run-times", "2", "--where", "cores >= 4", "--window", "1h..1d"]
+    assert unspool("convert", log, "out.csv", *options) == (
+        0, "",
+        "window from 3600.0 before 86400.0: 2 of 4 jobs kept\n"
+        "filter cores >= 4: 2 of 2 jobs kept\n"
+        "scale_run_times by 2: run_time\n"
+        "shift by 3600 s\n"
+        "out.csv: 2 jobs written, 0 records rejected\n",
+    )  # fmt: skip
+    assert (tmp_path / "out.csv").read_text().splitlines()[1:] == ["b,7200.0,10.0,4,bob", "c,10800.0,40.0,8,ann"]
+
+
+def test_a_log_is_thinned_and_its_load_scaled_by_a_seed(unspool, write, tmp_path):
+    log = write("log.csv", FOUR)
+    for name in ("one.csv", "two.csv"):
+        said = unspool("convert", log, name, "--thin", "0.5", "--scale-load", "3", "--seed", "7")
+        assert said.code == 0
+    assert (tmp_path / "one.csv").read_text() == (tmp_path / "two.csv").read_text()
+    assert len((tmp_path / "one.csv").read_text().splitlines()) == 7
+
+
+def test_jobs_may_be_moved_to_earlier_times(unspool, write, tmp_path):
+    log = write("log.csv", FOUR)
+    assert unspool("convert", log, "out.csv", "--window", "1h..", "--shift", "-1h").code == 0
+    assert (tmp_path / "out.csv").read_text().splitlines()[1].startswith("b,0.0,")
+
+
+def test_several_logs_are_merged(unspool, write, tmp_path):
+    one, two = write("one.csv", FOUR), write("two.csv", "submit_time,run_time,cores\n60,1,1\n")
+    assert unspool("convert", one, two, "both.csv") == (
+        0, "", "merged: 4 jobs of one.csv, 1 jobs of two.csv\nboth.csv: 5 jobs written, 0 records rejected\n"
+    )  # fmt: skip
+    assert [line[0] for line in (tmp_path / "both.csv").read_text().splitlines()[1:]] == ["a", "2", "b", "c", "d"]
+
+
+def test_wrong_changes_are_told_in_one_sentence_and_nothing_is_written(unspool, write, tmp_path):
+    log = write("log.csv", FOUR)
+    told = {
+        ("--window", "3"): "--window 3: expected FROM..TO, as in 2022-03-01..2022-04-01 or 1d..2d",
+        ("--window", "2022-03-01.."): "log.csv: its origin is not known, so '2022-03-01' cannot be placed; "
+        "give seconds instead",
+        ("--where", "cores > 99"): "filter cores > 99: 0 of 4 jobs kept: nothing is written; "
+        "check the condition against `unspool inspect`",
+        ("--shift", "-1h"): "shift: by -3600 s the first job would be submitted before 0; expected 0 or more",
+        ("--thin", "2"): "thin: the share is 2.0; expected more than 0, up to 1",
+        ("--thin", "0.5", "--seed", "-1"): "seed is -1; expected 0 or more",
+    }
+    for arguments, sentence in told.items():
+        assert unspool("convert", log, "out.csv", *arguments) == (2, "", f"unspool: {sentence}\n")
+    assert not (tmp_path / "out.csv").exists()

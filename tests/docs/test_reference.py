@@ -19,6 +19,8 @@ from unspool.plugins import BUILT_IN
 from unspool.results.result import TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND
+from unspool.workloads import transform
+from unspool.workloads.likeness import ASPECTS
 from unspool.workloads.swf import _FIELDS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -93,14 +95,20 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     assert set(names(tables("results")[0])) == written | {"comparison.json"}
 
 
-@pytest.mark.parametrize("verb", ["run", "convert", "inspect", "validate", "plugins"])
-def test_options_are_those_of_the_help(verb):
+@pytest.mark.parametrize(
+    ("verb", "at"),
+    [
+        ("run", 0), ("convert", 0), ("inspect", 0), ("validate", 0), ("plugins", 0),
+        ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2),
+    ],
+)  # fmt: skip
+def test_options_are_those_of_the_help(verb, at):
     output = io.StringIO()
     with redirect_stdout(output):
-        assert run_command([verb, "--help"]) == 0
-    offered = re.findall(r"^│ (?:\* +)?(--[\w-]+)(?: (-\w)\b)?", output.getvalue(), re.MULTILINE)
-    told = tables("command-line", f"unspool {verb}")
-    assert (names(told[0]) if told else []) == [name for option in offered for name in option if name]
+        assert run_command([*verb.split(), "--help"]) == 0
+    offered = re.findall(r"^│ (?:\*? +)?(--[\w-]+)(?: (-\w)\b)?", output.getvalue(), re.MULTILINE)
+    told = tables("command-line", f"unspool {verb.split()[0]}")
+    assert (names(told[at]) if told else []) == [name for option in offered for name in option if name]
 
 
 def test_verbs_are_those_of_the_help():
@@ -115,6 +123,18 @@ def test_settings_are_those_of_the_config():
     sentence = next(line for line in section("command-line").splitlines() if line.startswith("The settings of a file"))
     told = CELL.findall(sentence.partition(": ")[2].partition(". ")[0])
     assert [name for name in told if "=" not in name] == list(RunConfig.__struct_fields__)
+
+
+def test_aspects_of_likeness_and_their_limits_are_those_of_the_code():
+    table = tables("generators", "Likeness")[0]
+    assert [(name, float(row[-1])) for row, name in zip(table, names(table), strict=True)] == [
+        (aspect.name, aspect.limit) for aspect in ASPECTS
+    ]
+
+
+def test_transforms_are_those_of_the_module():
+    told = [name.partition("(")[0] for name in names([row[:1] for row in tables("generators", "Transforms")[0]])]
+    assert sorted(told) == sorted(transform.__all__)
 
 
 def test_policies_are_the_built_in_ones():

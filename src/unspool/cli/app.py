@@ -27,7 +27,8 @@ app = App(
     version=lambda: version("unspool"),
 )
 app.command("unspool.cli.run:run", name="run", help="Replay a log under one policy or several, and compare them.")
-app.command("unspool.cli.convert:convert", name="convert", help="Turn a log of one format into another.")
+app.command("unspool.cli.convert:convert", name="convert", help="Turn a log into another: its format, its jobs.")
+app.command("unspool.cli.generate:generate", name="generate", help="Make a log after a model, or like another log.")
 app.command("unspool.cli.inspect:inspect", name="inspect", help="Say what is in a log, a platform or a result.")
 app.command("unspool.cli.validate:validate", name="validate", help="Check files, without running anything.")
 app.command("unspool.cli.plugins:plugins", name="plugins", help="List policies, formats and machine selections.")

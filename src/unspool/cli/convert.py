@@ -1,7 +1,8 @@
-"""`unspool convert`: turn a log of one format into another."""
+"""`unspool convert`: turn logs of one format into another, and change their jobs on the way."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,44 +10,84 @@ from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
 from unspool.cli.output import Announcement, counted, note, reading
-from unspool.errors import shown
-from unspool.workloads import read_workload, write_workload
+from unspool.errors import InputError, UnitError, shown
+from unspool.model.workload import Workload
+from unspool.units import parse_duration
+from unspool.workloads import read_workload, transform, write_workload
 
 __all__ = ["convert"]
 
 
 def convert(
-    source: Path,
-    target: Path,
-    /,
-    *,
+    *files: Path,
     format: str | None = None,
     to: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
+    window: str | None = None,
+    where: str | None = None,
+    thin: float | None = None,
+    scale_load: float | None = None,
+    scale_run_times: float | None = None,
+    shift: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    seed: int = 0,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
-    """Turn a log of one format into another: swf, csv, tsv, parquet; .gz where text.
+    """Turn a log of one format into another: swf, csv, tsv, parquet; .gz where text. Several logs are merged.
+
+    Example: unspool convert log.swf march.parquet --window 2022-03-01..2022-04-01 --where "cores <= 64"
 
     Parameters
     ----------
-    source
-        The log to read.
-    target
-        The file to write; its ending tells the format.
+    files
+        The log to read, or several, and last the file to write, whose ending tells the format.
     format
-        Format of the source, where its name does not tell.
+        Format of the logs, where their names do not tell.
     to
         Format of the target, where its name does not tell.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
+    window
+        Only jobs submitted from .. before: dates, or times since the origin, as 1d..2d; either may be left out.
+        This and the next five are done in this order.
+    where
+        Only jobs for which this holds, as "cores <= 64 and user == 'ann'".
+    thin
+        Only this share of the jobs, at random.
+    scale_load
+        Times as much load: jobs are left out, or copied within their hour, so that days stay days.
+    scale_run_times
+        Run times and walltimes times this.
+    shift
+        Jobs are submitted so much later, as 1h, or earlier, as -1h.
+    seed
+        For --thin and --scale-load.
     force
         Replace the target if it exists.
     strict
         Exit with 2 if any record was rejected.
     """
-    with reading(source):
-        workload = read_workload(source, format, RunConfig(columns=columns or []).column_map())
+    if len(files) < 2:
+        raise InputError("convert: expected a log or several, and last the file to write. Try: unspool convert --help")
+    *sources, target = files
+    mapped = RunConfig(columns=columns or []).column_map()
+    logs = []
+    for source in sources:
+        with reading(source):
+            logs.append(read_workload(source, format, mapped))
+    changes: list[Callable[[Workload], Workload] | None] = [
+        None if window is None else lambda log: transform.window(log, *_edges(window)),
+        None if where is None else lambda log: transform.filter(log, where),
+        None if thin is None else lambda log: transform.thin(log, thin, seed),
+        None if scale_load is None else lambda log: transform.scale_load(log, scale_load, seed),
+        None if scale_run_times is None else lambda log: transform.scale_run_times(log, scale_run_times),
+        None if shift is None else lambda log: transform.shift(log, _signed_seconds(shift)),
+    ]
+    workload = transform.merge(logs)
+    for change in filter(None, changes):
+        workload = change(workload)
+        if not len(workload):
+            raise InputError(f"{workload.notes[-1]}: nothing is written; check the condition against `unspool inspect`")
     with Announcement(f"writing {target} …"):
         lost = write_workload(workload, target, to, force=force)
     for text in (*workload.notes, *lost):
@@ -55,3 +96,25 @@ def convert(
         note(f"rejected: line {line}, job {shown(str(job_id), 40)}: {reason}")
     note(f"{target}: {counted(len(workload), 'job')} written, {counted(len(workload.rejected), 'record')} rejected")
     return 2 if strict and len(workload.rejected) else 0
+
+
+def _edges(window: str) -> tuple[float | str | None, float | str | None]:
+    """Start and end of `FROM..TO`: seconds where it is a duration, else left to be read as a date."""
+    start, dots, end = window.partition("..")
+    if not dots or not (start.strip() or end.strip()):
+        raise InputError(f"--window {shown(window)}: expected FROM..TO, as in 2022-03-01..2022-04-01 or 1d..2d")
+    return _edge(start), _edge(end)
+
+
+def _edge(text: str) -> float | str | None:
+    if not text.strip():
+        return None
+    try:
+        return parse_duration(text)
+    except UnitError:
+        return text.strip()
+
+
+def _signed_seconds(text: str) -> float:
+    sign = -1.0 if text.strip().startswith("-") else 1.0
+    return sign * parse_duration(text.strip().lstrip("+-"))

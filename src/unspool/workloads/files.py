@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from unspool.errors import InputError
 
-__all__ = ["AnyPath", "opened", "read_blocks", "replaced", "told_of_reading"]
+__all__ = ["AnyPath", "opened", "read_blocks", "refuse_existing", "replaced", "told_of_reading"]
 
 AnyPath = str | os.PathLike[str]
 
@@ -85,6 +85,14 @@ def read_blocks(path: AnyPath, block_bytes: int = _BLOCK_BYTES) -> Iterator[byte
         yield rest + b"\n"
 
 
+def refuse_existing(path: AnyPath, *, force: bool) -> None:
+    """Complain if a file may not be written because of what is there."""
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder; give the name of a file")
+    if Path(path).exists() and not force:
+        raise InputError(f"{path}: exists and is not overwritten; choose another name, or say --force to replace it")
+
+
 @contextmanager
 def replaced(path: AnyPath, *, force: bool) -> Iterator[IO[bytes]]:
     """A file to write that takes its name only when it is whole; packed if the name ends in `.gz`.
@@ -92,10 +100,7 @@ def replaced(path: AnyPath, *, force: bool) -> Iterator[IO[bytes]]:
     The packed bytes hold no time stamp: the same jobs give the same file.
     """
     target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{path}: is a folder; give the name of a file")
-    if target.exists() and not force:
-        raise InputError(f"{path}: exists and is not overwritten; choose another name, or say --force to replace it")
+    refuse_existing(path, force=force)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         try:

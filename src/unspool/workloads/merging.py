@@ -1,0 +1,82 @@
+"""Several logs made one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from unspool.errors import InputError
+from unspool.model.workload import Workload
+
+__all__ = ["merge"]
+
+
+def merge(workloads: Sequence[Workload], name: str | None = None) -> Workload:
+    """All jobs of several logs, by submit time; of jobs submitted together those of the first log come first.
+
+    If every origin is known the logs lie on the calendar as they were, else each begins at the same 0. If an id stands
+    in two logs, every id gets the number of its log, as `2-17`, and dependencies follow. Users, queues and partitions
+    of one name are one. The machine is as large as the largest.
+
+    >>> from unspool.workloads.generators import lublin
+    >>> both = merge([lublin(10, cores=8, load=0.5, seed=1), lublin(20, cores=16, load=0.5, seed=2)])
+    >>> len(both), both.max_cores, both.table["job_id"].str.starts_with("2-").sum()
+    (30, 16, 20)
+    """
+    if not workloads:
+        raise InputError("merge: no logs are given; expected one or more")
+    if len(workloads) == 1:
+        return workloads[0]
+    notes = [f"{log.name}: {note}" for log in workloads for note in log.notes]
+    origin, moves = _origins(workloads, notes)
+    ids = pl.concat([log.table["job_id"] for log in workloads])
+    clashes = ids.filter(ids.is_duplicated()).n_unique()
+    if clashes:
+        notes.append(
+            f"{clashes} job ids stand in several logs: all ids have the number of their log in front, as 2-{ids[0]}"
+        )
+    tables = []
+    for number, (log, move) in enumerate(zip(workloads, moves, strict=True), 1):
+        table = log.table.with_columns(pl.col("submit_time") + move)
+        tables.append(_with_prefix(table, f"{number}-") if clashes else table)
+    table = pl.concat(tables, how="diagonal")
+    table = table.with_columns(line=pl.int_range(1, len(table) + 1)).sort("submit_time", "line")
+    facts = {**_facts(workloads, notes), "rejected": pl.concat([log.rejected for log in workloads])}
+    notes.append(f"merged: {', '.join(f'{len(log)} jobs of {log.name}' for log in workloads)}")
+    named = name or "+".join(log.name for log in workloads)
+    return Workload.of(table, name=named, origin_unix_s=origin, notes=tuple(notes), **facts)
+
+
+def _origins(workloads: Sequence[Workload], notes: list[str]) -> tuple[float, list[float]]:
+    """The origin of all, and how much later each log's times are counted from it."""
+    origins = [log.origin_unix_s for log in workloads]
+    if all(origins):
+        return min(origins), [origin - min(origins) for origin in origins]
+    unknown = [log.name for log in workloads if not log.origin_unix_s]
+    if len(unknown) < len(workloads):
+        notes.append(f"the origin of {', '.join(unknown)} is not known: all logs begin at the same 0")
+    return 0.0, [0.0] * len(workloads)
+
+
+def _with_prefix(table: pl.DataFrame, prefix: str) -> pl.DataFrame:
+    table = table.with_columns(job_id=pl.lit(prefix) + pl.col("job_id"))
+    if "depends_on" not in table.columns:
+        return table
+    earlier = pl.col("depends_on").str.split(",").list.eval(pl.lit(prefix) + pl.element().str.strip_chars())
+    return table.with_columns(depends_on=earlier.list.join(","))
+
+
+def _facts(workloads: Sequence[Workload], notes: list[str]) -> dict[str, Any]:
+    """Time zone, if it is one, and size of the machine, as of the largest."""
+    zones = {log.time_zone for log in workloads}
+    if len(zones) > 1:
+        notes.append(f"time zones differ ({', '.join(sorted(map(str, zones)))}): the merged log has none")
+    facts: dict[str, Any] = {"time_zone": zones.pop() if len(zones) == 1 else None}
+    for fact in ("max_cores", "max_machines"):
+        sizes = {size for log in workloads if (size := getattr(log, fact)) is not None}
+        facts[fact] = max(sizes, default=None)
+        if len(sizes) > 1:
+            notes.append(f"{fact} differs ({', '.join(map(str, sorted(sizes)))}): the largest is taken")
+    return facts
