@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,11 +22,50 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "fcfs": "unspool.policies.schedulers.fcfs:Fcfs",
         "easy": "unspool.policies.schedulers.easy:Easy",
         "conservative": "unspool.policies.schedulers.conservative:Conservative",
+        "filler": "unspool.policies.schedulers.filler:Filler",
+        "sjf": "unspool.policies.schedulers.ordered:Sjf",
+        "ljf": "unspool.policies.schedulers.ordered:Ljf",
+        "saf": "unspool.policies.schedulers.ordered:Saf",
+        "f1": "unspool.policies.schedulers.ordered:F1",
+        "f2": "unspool.policies.schedulers.ordered:F2",
+        "f3": "unspool.policies.schedulers.ordered:F3",
+        "f4": "unspool.policies.schedulers.ordered:F4",
+        "wfp3": "unspool.policies.schedulers.ordered:Wfp3",
+        "unicef": "unspool.policies.schedulers.ordered:Unicef",
+        "multifactor": "unspool.policies.schedulers.ordered:Multifactor",
+        "priority": "unspool.policies.schedulers.ordered:Priority",
+        "random": "unspool.policies.schedulers.ordered:Random",
+    },
+    "orders": {
+        "fcfs": "unspool.policies.orders:Fcfs",
+        "sjf": "unspool.policies.orders:Shortest",
+        "ljf": "unspool.policies.orders:Longest",
+        "saf": "unspool.policies.orders:Area",
+        "f1": "unspool.policies.orders:F1",
+        "f2": "unspool.policies.orders:F2",
+        "f3": "unspool.policies.orders:F3",
+        "f4": "unspool.policies.orders:F4",
+        "wfp3": "unspool.policies.orders:Wfp3",
+        "unicef": "unspool.policies.orders:Unicef",
+        "multifactor": "unspool.policies.orders:Multifactor",
+        "priority": "unspool.policies.orders:Priority",
+        "random": "unspool.policies.orders:Random",
+    },
+    "predictors": {
+        "last-two": "unspool.policies.predictors.lasttwo:LastTwo",
+        "exact": "unspool.policies.predictors.exact:Exact",
     },
 }
 """For each kind of part its names and where they live; a new one is one line here."""
 
-_METHOD = {"schedulers": "decide"}
+# What a part of each kind has, how that reads, and whether a plain function will do.
+_SHAPE = {
+    "schedulers": ("decide", "decide(view)", True),
+    "orders": ("fixed_part", "a QueueOrder", False),
+    "predictors": ("predict_one", "predict_one(job) and learn_one(job, run_time_s)", False),
+}
+_NESTED = re.compile(r"([^()]*)\((.*)\)")  # name(key=value,key=value), the value of a parameter
+_COMMA = re.compile(r",(?![^()]*\))")  # outside parentheses
 
 
 def available(kind: str) -> dict[str, str]:
@@ -39,9 +79,13 @@ def available(kind: str) -> dict[str, str]:
 def build(kind: str, text: str) -> Any:
     """Make a part from its name, with parameters where given: `easy`, `name:key=value,key=value`, `module:Name`.
 
+    A part inside a parameter has its own in parentheses: `easy:order=multifactor(age=0,size=0)`.
     A class is called with the parameters; a function, which takes none, is returned as it is. A module is also looked
     for in the current folder.
     """
+    nested = _NESTED.fullmatch(text)
+    if nested is not None and kind != "schedulers":
+        text = f"{nested[1]}:{nested[2]}"
     name, _, rest = text.partition(":")
     names = available(kind)
     if name in names:
@@ -56,8 +100,9 @@ def build(kind: str, text: str) -> Any:
     part = _made(found, parameters, text) if isinstance(found, type) else found
     if part is found and parameters:
         raise InputError(f"'{text}': {target} is no class and takes no parameters")
-    if not (callable(part) or hasattr(part, _METHOD[kind])):
-        raise InputError(f"'{text}': {target} is no {kind.removesuffix('s')}; expected {_METHOD[kind]}(view)")
+    method, expected, may_be_function = _SHAPE[kind]
+    if not ((may_be_function and callable(part)) or hasattr(part, method)):
+        raise InputError(f"'{text}': {target} is no {kind.removesuffix('s')}; expected {expected}")
     return part
 
 
@@ -102,7 +147,7 @@ def _made(found: Callable[..., Any], parameters: dict[str, Any], text: str) -> A
 
 def _parameters(text: str, whole: str) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
+    for part in filter(None, _COMMA.split(text)):
         key, equals, value = part.partition("=")
         if not equals or not key.isidentifier():
             raise InputError(f"'{whole}': '{part}' does not read as key=value")

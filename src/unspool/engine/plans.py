@@ -28,7 +28,6 @@ def hold_picked(core: Core, place: Place | None, later: Later | None, plan: Plan
     if later is None or place is None:
         return
     clock, rows, picked = core.clock, plan.rows, place.picked
-    slot = core.jobs[job]["slot"]
     first = -1
     for at in range(clock[0]["picked"] - 1, -1, -1):
         row = clock[0]["spare_plan_row"]
@@ -42,7 +41,7 @@ def hold_picked(core: Core, place: Place | None, later: Later | None, plan: Plan
         rows[row]["units"] = picked[at]["units"]
         rows[row]["next"] = first
         first = row
-    core.waiting[slot]["plan_row"] = first
+    core.fate[job]["plan_row"] = first
     insert_ending(plan.ends, clock[0]["plan_ends"], end, core.jobs[job]["size"], job)
     clock[0]["plan_ends"] += 1
 
@@ -53,7 +52,7 @@ def let_go(core: Core, later: Later | None, plan: Plan, job: int) -> None:
     if later is None:
         return
     clock, rows = core.clock, plan.rows
-    row = core.waiting[core.jobs[job]["slot"]]["plan_row"]
+    row = core.fate[job]["plan_row"]
     while row >= 0:
         following = rows[row]["next"]
         rows[row]["next"] = clock[0]["spare_plan_row"]
@@ -78,7 +77,7 @@ def start_held(core: Core, place: Place | None, later: Later | None, plan: Plan,
 def _pick_held(core: Core, place: Place, plan: Plan, job: int) -> None:
     """Copy the machines that a waiting job's plan holds into `picked`."""
     rows, picked = plan.rows, place.picked
-    row = core.waiting[core.jobs[job]["slot"]]["plan_row"]
+    row = core.fate[job]["plan_row"]
     count = 0
     while row >= 0:
         picked[count]["first"] = rows[row]["first"]
@@ -186,7 +185,7 @@ def _shift_plan(core: Core, place: Place, later: Later, plan: Plan, job: int, si
     """From here on a plan holds its machines (-1) or has given them back (+1); keep the least where asked to."""
     rows, level, gain = plan.rows, later.level, later.gain
     shape = core.jobs[job]["shape"]
-    row = core.waiting[core.jobs[job]["slot"]]["plan_row"]
+    row = core.fate[job]["plan_row"]
     while row >= 0:
         units = sign * rows[row]["units"]
         for machine in range(rows[row]["first"], rows[row]["last"] + 1):

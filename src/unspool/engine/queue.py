@@ -1,6 +1,7 @@
 """Waiting jobs in the scheduler's order, indexed so that a backfill scan never reads a job that cannot start.
 
-A job's slot is its place in the order of all jobs, fixed before the run. The slots in use are a bitset
+A job's slot is its place in the order of all jobs, fixed before the run; where the order changes while jobs wait,
+`engine/order.py` deals slots anew. The slots in use are a bitset
 (`engine/bitset.py`); each of its words, on every level, also knows the least size below it and, for each class of
 sizes, the least estimate of a job of that class or a narrower one. A question such as "the next job with size <= free
 and (size <= extra or now + estimate <= shadow)" skips every word whose minima already say no; the class keeps a short
@@ -12,9 +13,12 @@ from __future__ import annotations
 
 from unspool.engine.bitset import WORD, lowest
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.state import CLASSES, NEVER, QUEUED, Array, Core
+from unspool.engine.state import CLASSES, NEVER, QUEUED, UNSEEN, Array, Core
 
-__all__ = ["dequeue", "enqueue", "first_waiting", "list_fresh", "list_waiting", "next_fitting", "next_waiting"]
+__all__ = [
+    "dequeue", "empty_slots", "enqueue", "fill_slot", "first_waiting", "list_fresh", "list_waiting", "next_fitting",
+    "next_waiting",
+]  # fmt: skip
 
 _SHIFT = 5
 _MASK = WORD - 1
@@ -32,22 +36,34 @@ def _class_of(size: int) -> int:
 
 @compiled
 def enqueue(core: Core, job: int) -> None:
-    """Put a job into its slot."""
-    jobs, waiting, tree = core.jobs, core.waiting, core.words
-    slot = jobs[job]["slot"]
-    size = jobs[job]["size"]
-    estimate = core.fate[job]["estimate"]
-    core.fate[job]["state"] = QUEUED
-    core.fate[job]["planned_end"] = _NEW
-    waiting[slot]["estimate"] = estimate
-    waiting[slot]["size"] = size
-    waiting[slot]["job"] = job
-    clock = core.clock
+    """A job joins the queue, in its slot; where the order changes with time, behind the others until all are ranked."""
+    clock, fate = core.clock, core.fate
+    if fate[job]["state"] == UNSEEN:
+        clock[0]["seen"] += 1
+    if clock[0]["next_slot"] >= 0:
+        fate[job]["slot"] = clock[0]["next_slot"]
+        clock[0]["next_slot"] += 1
+    fate[job]["state"] = QUEUED
+    fate[job]["planned_end"] = _NEW
     clock[0]["queued"] += 1
+    slot = fate[job]["slot"]
     if slot < clock[0]["first"]:
         clock[0]["first"] = slot
     if slot < clock[0]["fresh"]:
         clock[0]["fresh"] = slot
+    fill_slot(core, job)
+
+
+@compiled
+def fill_slot(core: Core, job: int) -> None:
+    """Write a job into its slot, and the slot into the index."""
+    waiting, tree = core.waiting, core.words
+    slot = core.fate[job]["slot"]
+    size = core.jobs[job]["size"]
+    estimate = core.fate[job]["estimate"]
+    waiting[slot]["estimate"] = estimate
+    waiting[slot]["size"] = size
+    waiting[slot]["job"] = job
     narrowest = _class_of(size)
     words = len(waiting)
     base = 0
@@ -77,13 +93,29 @@ def enqueue(core: Core, job: int) -> None:
 def dequeue(core: Core, job: int) -> None:
     """Take a job out of its slot and make the minima above it exact again."""
     clock = core.clock
-    slot = core.jobs[job]["slot"]
+    slot = core.fate[job]["slot"]
     clock[0]["queued"] -= 1
     _clear(core, slot)
     if slot == clock[0]["first"]:
         clock[0]["first"] = len(core.waiting)
         if clock[0]["queued"] > 0:
             clock[0]["first"] = next_waiting(core, slot + 1)
+
+
+@compiled
+def empty_slots(core: Core, first: int, last: int) -> None:
+    """Take all slots from first to last out of the index; no other may be in use."""
+    words = len(core.waiting)
+    base = 0
+    while True:
+        words = (words + _MASK) >> _SHIFT
+        first >>= _SHIFT
+        last >>= _SHIFT
+        for word in range(base + first, base + last + 1):
+            core.words[word]["bits"] = 0
+        if words <= 1:
+            return
+        base += words
 
 
 @compiled

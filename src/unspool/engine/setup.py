@@ -116,7 +116,6 @@ def _jobs(workload: Workload, asked: Asked, used: Array, estimate: Array, kill_a
     shape = asked.shape_of_job[used]
     jobs["shape"] = shape
     jobs["size"] = (asked.units * asked.need[:, 0].astype(np.int64))[shape]
-    jobs["slot"] = np.arange(len(used))
     return jobs
 
 
@@ -128,11 +127,13 @@ def _core(jobs: Array, estimate: Array, platform: Platform, linked: int) -> Core
     clock["free"] = platform.cores
     clock["first"] = clock["fresh"] = count
     clock["selection"] = SELECTIONS.index(platform.selection)
-    clock["spare_plan_row"] = clock["watched"] = -1
+    clock["spare_plan_row"] = clock["watched"] = clock["next_slot"] = -1
+    clock["until"] = math.inf
     clock["pause_at"] = 1 << 62
     fate = np.zeros(count, FATE)
     fate["estimate"] = estimate
     fate["attempt"] = -1
+    fate["slot"] = np.arange(count)
     return Core(
         clock, jobs, fate, np.zeros(count, ATTEMPT), np.zeros(at_once, EVENT), np.zeros(at_once, ENDING),
         np.zeros(count, WAITING), np.zeros(word_count(count), WORD),

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ATTEMPT", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE", "FREED", "JOB",
-    "KILLED", "LINK", "MACHINE", "NEVER", "PAUSE", "PLAN", "PLAN_ROW", "QUEUED", "REJECTED", "ROOM", "ROW", "RUNNING",
-    "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "WAITING", "WORD", "Array", "Core", "Later", "Links", "Place",
-    "Plan", "State",
+    "ATTEMPT", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE", "FREED",
+    "GUESS", "JOB", "KILLED", "LINK", "MACHINE", "NEVER", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "QUEUED",
+    "REJECTED", "ROOM", "ROW", "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "UNTIL",
+    "USAGE", "WAITING", "WORD", "Array", "Core", "Guess", "Later", "Links", "Order", "Place", "Plan", "State",
 ]  # fmt: skip
 
 
 Array = np.ndarray[Any, Any]
 
 # Why a compiled loop returned.
-DONE, DECIDE, DEFER, ROOM, PAUSE = 0, 1, 2, 3, 4
+DONE, DECIDE, DEFER, ROOM, PAUSE, UNTIL, PREDICT = 0, 1, 2, 3, 4, 5, 6
 
 # States of a job. An attempt ends in one of the last three.
 UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED = 0, 1, 2, 3, 4, 5, 6
@@ -42,6 +42,10 @@ CLOCK = np.dtype(
         ("queued", "i8"),
         ("first", "i8"),  # slot of the head of the queue; past the last slot where nobody waits
         ("fresh", "i8"),  # least queue slot that was filled since the scheduler last looked
+        ("seen", "i8"),  # jobs that have ever been in the queue
+        ("next_slot", "i8"),  # where the order changes with time: the slot of the next arrival; else -1
+        ("until", "f8"),  # a run stops before the first instant after this
+        ("noted", "i8"),  # attempts whose start is counted in the usage of their users
         ("events", "i8"),
         ("running", "i8"),
         ("attempts", "i8"),
@@ -54,6 +58,7 @@ CLOCK = np.dtype(
         ("touched", "i8"),  # machines in the list of those that differ later
         # Conservative.
         ("planning", "i8"),  # 1: profile and plans are kept
+        ("in_queue_order", "i8"),  # 1: plans move forward in queue order, not in that of their starts
         ("segments", "i8"),
         ("first_segment", "i8"),
         ("plans", "i8"),
@@ -86,7 +91,6 @@ JOB = np.dtype(
         ("walltime", "f8"),  # limit that is enforced; infinite where none is
         ("size", "i8"),  # cores in all
         ("shape", "i8"),
-        ("slot", "i8"),  # place in the queue's order
     ],
     align=True,
 )
@@ -94,9 +98,12 @@ JOB = np.dtype(
 FATE = np.dtype(
     [
         ("estimate", "f8"),
-        ("planned_end", "f8"),  # when a running job is taken to end
+        ("planned_start", "f8"),  # of a waiting job that has a plan
+        ("planned_end", "f8"),  # when a running job is taken to end, or a waiting one that has a plan
         ("attempt", "i8"),
         ("state", "i8"),
+        ("slot", "i8"),  # place in the queue's order
+        ("plan_row", "i8"),  # first of the rows of machines that its plan holds
     ],
     align=True,
 )
@@ -107,7 +114,7 @@ ATTEMPT = np.dtype(
 )
 
 EVENT = np.dtype([("time", "f8"), ("order", "i8"), ("subject", "i8")], align=True)
-WAITING = np.dtype([("estimate", "f8"), ("size", "i8"), ("job", "i8"), ("plan_row", "i8")], align=True)
+WAITING = np.dtype([("estimate", "f8"), ("size", "i8"), ("job", "i8")], align=True)
 CLASSES = 6  # of sizes in the queue's index: up to 3, 7, 15, 31, 63, and any; a word then fills a cache line
 WORD = np.dtype([("bits", "i8"), ("size", "i8"), ("least", "f8", (CLASSES,))], align=True)
 ENDING = np.dtype([("time", "f8"), ("size", "i8"), ("job", "i8")], align=True)
@@ -142,6 +149,21 @@ SHAPE = np.dtype(
 ROW = np.dtype([("first", "i4"), ("last", "i4"), ("units", "i4")])
 PLAN_ROW = np.dtype([("first", "i8"), ("last", "i8"), ("units", "i8"), ("next", "i8")], align=True)
 LINK = np.dtype([("think_time", "f8"), ("first", "i8"), ("count", "i8"), ("open", "i8")], align=True)
+
+
+RULE = np.dtype(
+    [
+        ("kind", "i8"),
+        ("first_submit", "f8"),
+        ("age", "f8"),  # weights of multifactor,
+        ("fair_share", "f8"),
+        ("longest_age", "f8"),  # and its times
+        ("half_life", "f8"),
+    ],
+    align=True,
+)
+USAGE = np.dtype([("decayed", "f8"), ("since", "f8"), ("cores", "i8"), ("share", "f8")], align=True)
+GUESS = np.dtype([("kind", "i8"), ("job", "i8")], align=True)
 
 
 class Core(NamedTuple):
@@ -195,6 +217,29 @@ class Plan(NamedTuple):
     rows: Array  # machines of the plans, in lists
 
 
+class Order(NamedTuple):
+    """How the queue is ordered where that changes while jobs wait."""
+
+    rule: Array  # `RULE`
+    fixed: Array  # the part of each job's key that does not change
+    user: Array  # whose each job is
+    usage: Array  # `USAGE` of each user, and at the end of all
+    ranked: Array  # scratch: waiting jobs in order,
+    keys: Array  # their keys,
+    other_ranked: Array  # and both once more, to merge into
+    other_keys: Array
+
+
+class Guess(NamedTuple):
+    """What a predictor knows of jobs."""
+
+    rule: Array  # `GUESS`
+    user: Array  # whose each job is
+    last: Array  # [user, 2] the run times of the last two jobs of a user that ended, the later one first
+    ended: Array  # how many have, up to two
+    known: Array  # 1: this job's estimate was predicted
+
+
 class Links(NamedTuple):
     """Which job waits for the end of which."""
 
@@ -207,9 +252,9 @@ class State(NamedTuple):
     """All of one run. Functions take the part that they use: a call copies what it passes.
 
     A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
-    shadow, plan and links only serve EASY, conservative backfilling and dependencies. Numba compiles a function for the
-    types that it is given and leaves out the branch of `if place is None` that cannot be taken, so that a run compiles
-    no more than it needs.
+    shadow, plan, links, order and guess only serve EASY, conservative backfilling, dependencies, orders that change
+    with time and predictors. Numba compiles a function for the types that it is given and leaves out the branch of
+    `if place is None` that cannot be taken, so that a run compiles no more than it needs.
     """
 
     core: Core
@@ -218,3 +263,5 @@ class State(NamedTuple):
     shadow: Array | None = None  # what EASY remembers (`SHADOW`)
     plan: Plan | None = None
     links: Links | None = None
+    order: Order | None = None
+    guess: Guess | None = None

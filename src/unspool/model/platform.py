@@ -48,11 +48,14 @@ class Partition:
     name: str
     groups: tuple[str, ...]
     default: bool = False
+    priority: float = 0.0
 
 
 @dataclass(frozen=True)
 class Platform:
     """Where jobs run. `is_pool` says that machines have no identity: only the number of cores counts.
+
+    `qos` has the priority of each quality of service.
 
     >>> Platform.pool(480).cores
     480
@@ -64,6 +67,7 @@ class Platform:
     selection: str = "first"
     is_pool: bool = False
     name: str = "platform"
+    qos: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         names = [group.machine.name for group in self.groups]
@@ -82,6 +86,8 @@ class Platform:
             for group_name in partition.groups:
                 if group_name not in names:
                     raise UnknownName(f"machine type in partition '{partition.name}'", group_name, names)
+        if min((0.0, *self.qos.values(), *(partition.priority for partition in self.partitions))) < 0.0:
+            raise InputError(f"{self.name}: a priority of a partition or quality of service is below 0")
         if sum(partition.default for partition in self.partitions) > 1:
             raise InputError(f"{self.name}: two partitions are the default; one can be")
 

@@ -50,6 +50,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("queue", pl.String, "", "queue it was submitted to", "unknown"),
     Column("partition", pl.String, "", "partition of the platform that it must run on", "any machine"),
     Column("application", pl.String, "", "what it runs", "unknown"),
+    Column("priority", pl.Float64, "", "how urgent it is, the higher the sooner", "0"),
+    Column("qos", pl.String, "", "quality of service that it was submitted with", "none"),
     Column("depends_on", pl.String, "", "ids of jobs that must have ended, separated by commas", "none"),
     Column("think_time", pl.Float64, "s", "pause after the end of the last of these jobs", "0"),
     Column("logged_wait", pl.Float64, "s", "how long it waited in the log", "unknown"),

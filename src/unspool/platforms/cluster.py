@@ -56,6 +56,7 @@ class _Partition(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     name: str
     machines: list[str]
     default: bool = False
+    priority: float = 0.0
 
 
 class _Cluster(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -67,6 +68,7 @@ class _Cluster(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     partitions: list[_Partition] = []
     licences: dict[str, _Amount] = {}
     selection: str = "first"
+    qos: dict[str, float] = {}
 
 
 _STRUCTS: Mapping[str, type[msgspec.Struct]] = {"": _Cluster, "machines": _Machines, "partitions": _Partition}
@@ -144,9 +146,10 @@ def describe(platform: Platform) -> dict[str, Any]:
         name=platform.name,
         pool=platform.cores if platform.is_pool else None,
         machines=[] if platform.is_pool else [_entry(group) for group in platform.groups],
-        partitions=[_Partition(p.name, list(p.groups), p.default) for p in platform.partitions],
+        partitions=[_Partition(p.name, list(p.groups), p.default, p.priority) for p in platform.partitions],
         licences=dict(platform.licences),
         selection=platform.selection,
+        qos=dict(platform.qos),
     )
     described: dict[str, Any] = msgspec.to_builtins(cluster)
     return described
@@ -193,7 +196,11 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
         if cluster.partitions:
             raise InputError(f"{where}: a pool has no partitions; list machines instead")
         pool = _pool(cluster.pool, cluster.name or "", where)
-        return _checked(lambda: replace(pool, licences=cluster.licences, selection=cluster.selection), cluster, where)
+        return _checked(
+            lambda: replace(pool, licences=cluster.licences, selection=cluster.selection, qos=cluster.qos),
+            cluster,
+            where,
+        )
     count = sum(entry.count for entry in cluster.machines)
     cores = sum(entry.count * entry.cores for entry in cluster.machines)
     if count > _MOST_MACHINES or cores > _MOST_CORES:
@@ -205,10 +212,11 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
     return _checked(
         lambda: Platform(
             _groups(cluster.machines),
-            tuple(Partition(p.name, tuple(p.machines), p.default) for p in cluster.partitions),
+            tuple(Partition(p.name, tuple(p.machines), p.default, p.priority) for p in cluster.partitions),
             cluster.licences,
             cluster.selection,
             name=cluster.name or "",
+            qos=cluster.qos,
         ),
         cluster,
         where,

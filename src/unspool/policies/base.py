@@ -6,16 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
+from unspool.plugins import build
+from unspool.policies.orders import Fcfs as FcfsOrder
+from unspool.policies.orders import QueueOrder
+
 if TYPE_CHECKING:
     from unspool.policies.view import Job, View
 
 __all__ = [
-    "CONSERVATIVE", "EASY", "FCFS", "OUTSIDE", "Annotate", "CompiledScheduler", "Decision", "Kill", "Reject",
-    "Scheduler", "Start", "WakeAt",
+    "CONSERVATIVE", "EASY", "FCFS", "FILLER", "OUTSIDE", "Annotate", "CompiledScheduler", "Decision", "Kill",
+    "OrderedScheduler", "Predictor", "Reject", "Scheduler", "Start", "WakeAt",
 ]  # fmt: skip
 
 # Who decides in a compiled loop. Inside a family policies are integers: function objects would defeat Numba's cache.
-OUTSIDE, FCFS, EASY, CONSERVATIVE = 0, 1, 2, 3
+OUTSIDE, FCFS, EASY, CONSERVATIVE, FILLER = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -71,14 +75,56 @@ class Scheduler(Protocol):
         """What to do now; called once at each instant at which something happened."""
 
 
+class Predictor(Protocol):
+    """Guesses how long a job will run, when it joins the queue, and learns from those that have ended."""
+
+    def predict_one(self, job: Job) -> float:
+        """How long a job will run, in seconds; `job.estimate` is what would else be used."""
+
+    def learn_one(self, job: Job, run_time_s: float) -> None:
+        """A job ended after so many seconds; told before the next prediction."""
+
+
 @dataclass(frozen=True)
 class CompiledScheduler:
-    """A scheduler that decides inside the compiled loop; its version rises when its results change."""
+    """A scheduler that decides inside the compiled loop; its version rises when its results change.
+
+    `predictor` makes the estimates in place of the requested walltimes: a name such as `last-two`, or an object with
+    `predict_one` and `learn_one`, of which each run takes a copy.
+    """
 
     code: ClassVar[int]
     version: ClassVar[int] = 1
+
+    predictor: Predictor | str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.predictor, str):
+            object.__setattr__(self, "predictor", build("predictors", self.predictor))
+
+    @property
+    def queue_order(self) -> QueueOrder:
+        """How the queue is ordered."""
+        return FcfsOrder()
 
     def decide(self, view: View) -> Iterable[Decision]:
         """Carry out one round at once, so that a policy of your own can leave an instant to this one."""
         view.let_decide(self)
         return ()
+
+
+@dataclass(frozen=True)
+class OrderedScheduler(CompiledScheduler):
+    """A compiled scheduler that takes any order of the queue: a name such as `sjf`, or a `QueueOrder`."""
+
+    order: QueueOrder | str | None = "fcfs"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.order, str):
+            object.__setattr__(self, "order", build("orders", self.order))
+
+    @property
+    def queue_order(self) -> QueueOrder:
+        """How the queue is ordered."""
+        return self.order if isinstance(self.order, QueueOrder) else FcfsOrder()

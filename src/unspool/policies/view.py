@@ -175,7 +175,7 @@ class _Queue(Sequence[Job]):
         while block := seen.waiting_jobs(slot, _BLOCK):
             for index in block:
                 yield Job(seen, index)
-            slot = int(seen.core.jobs[block[-1]]["slot"]) + 1
+            slot = int(seen.core.fate[block[-1]]["slot"]) + 1
 
     def __repr__(self) -> str:
         return repr(list(self))

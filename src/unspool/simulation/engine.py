@@ -15,15 +15,17 @@ import polars as pl
 from unspool.engine.events import DEFERRED, WAKE, push_event
 from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
-from unspool.engine.setup import Problem, grow, no_plan, no_shadow, pose
-from unspool.engine.state import DEFER, DONE, ROOM, RUNNING, Array, Core, Place, State
+from unspool.engine.setup import Problem, grow, pose
+from unspool.engine.state import DECIDE, DEFER, DONE, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
 from unspool.errors import DecisionError, RunError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
-from unspool.policies.base import CONSERVATIVE, EASY, OUTSIDE, CompiledScheduler, Decision, Scheduler
+from unspool.policies.base import OUTSIDE, CompiledScheduler, Decision, Scheduler
 from unspool.policies.view import Job, View
+from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.loop import compile_for, decide_once, run_on
+from unspool.simulation.tutor import Tutor
 
 __all__ = ["Engine", "Policy"]
 
@@ -64,7 +66,8 @@ class Engine:
         self._pending: dict[int, list[Decision]] = {}
         self._ready_at = float("-inf")
         self._missed = False  # something happened before the policy was ready, and it is to be called when it is
-        self._last_policy = OUTSIDE  # who decided last; what a built-in remembers holds only if it was the same one
+        self._last_policy: CompiledScheduler | None = None  # who decided last; what a built-in remembers is its own
+        self._predictor = Tutor(self)
         self._left_to_built_in = False
         self._reserved_events = len(self.core.events)
         self._seen_attempts = 0
@@ -119,12 +122,10 @@ class Engine:
         """Run to the next instant at which somebody must decide; None when nothing is left to happen."""
         while True:
             status = run_on(self.state, OUTSIDE)
-            if status == ROOM:
-                self.state = grow(self.state)
-            elif status == DEFER:
-                self._carry_out_deferred()
-            elif status == DONE:
+            if status in (DONE, UNTIL):
                 return None
+            if status != DECIDE:
+                self._serve(status)
             elif self.now >= self._ready_at:
                 return View(self)
             elif not self._missed:
@@ -143,7 +144,7 @@ class Engine:
         except TypeError as error:
             raise DecisionError(f"{decisions!r} is no list of decisions") from error
         if listed or not self._left_to_built_in:
-            self._last_policy = OUTSIDE
+            self._last_policy = None
         self._left_to_built_in = False
         self._carry_out(listed)
         if ready_at is not None and ready_at > self.now:
@@ -152,24 +153,23 @@ class Engine:
 
     def decide(self, policy: CompiledScheduler) -> None:
         """Let a built-in policy decide the present instant."""
-        if policy.code != self._last_policy:
+        if policy != self._last_policy:
             self._forget_rounds()
-        self._last_policy = policy.code
+        self._adopt(policy)
         self._left_to_built_in = True
-        self._remember(policy.code)
         self.state = grow(self.state)
         decide_once(self.state, policy.code)
 
     def compile(self, policy: Policy) -> None:
         """Compile, or load from disk, what a run under this policy needs; `run` does so too, on its way."""
-        code = policy.code if isinstance(policy, CompiledScheduler) else OUTSIDE
-        self._remember(code)
+        if isinstance(policy, CompiledScheduler):
+            self._adopt(policy)
         compile_for(self.state)
 
     def run(self, policy: Policy, progress: Callable[[int, int], None] | None = None) -> None:
         """Run to the end under a policy. `progress` is called now and then with (jobs started, jobs in all)."""
         if isinstance(policy, CompiledScheduler):
-            self._run_compiled(policy.code, progress)
+            self._run_compiled(policy, progress)
         else:
             self._run_outside(policy, progress)
         left = int(self.core.clock[0]["queued"])
@@ -218,19 +218,20 @@ class Engine:
 
     # The two drives.
 
-    def _run_compiled(self, code: int, progress: Callable[[int, int], None] | None) -> None:
-        self._remember(code)
+    def _run_compiled(self, policy: CompiledScheduler, progress: Callable[[int, int], None] | None) -> None:
+        self._adopt(policy)
         clock = self.core.clock[0]
         total = len(self.core.jobs)
         step = 1000
         while True:
             before, began = int(clock["attempts"]), perf_counter()
             clock["pause_at"] = before + step
-            status = run_on(self.state, code)
-            if status == DONE:
+            status = run_on(self.state, policy.code)
+            if status in (DONE, UNTIL):
                 break
-            if status == ROOM:
-                self.state = grow(self.state)
+            self._serve(status)
+            if status == PREDICT:
+                continue
             done = int(clock["attempts"])
             if progress is not None:
                 progress(done, total)
@@ -240,12 +241,21 @@ class Engine:
         if progress is not None:
             progress(int(clock["attempts"]), total)
 
-    def _remember(self, code: int) -> None:
-        """Make room for what a policy remembers from one round to the next."""
-        if code == EASY and self.state.shadow is None:
-            self.state = self.state._replace(shadow=no_shadow())
-        elif code == CONSERVATIVE and self.state.plan is None:
-            self.state = self.state._replace(plan=no_plan())
+    def _adopt(self, policy: CompiledScheduler) -> None:
+        """Make the state ready for a policy, unless it was the last one to decide."""
+        if policy != self._last_policy:
+            self.state = adopt(self, policy)
+            self._predictor.follow(policy)
+            self._last_policy = policy
+
+    def _serve(self, status: int) -> None:
+        """Do what compiled code came back for."""
+        if status == ROOM:
+            self.state = grow(self.state)
+        elif status == DEFER:
+            self._carry_out_deferred()
+        elif status == PREDICT:
+            self._predictor.predict(int(self.core.clock[0]["deferred"]))
 
     def _run_outside(self, policy: Policy, progress: Callable[[int, int], None] | None) -> None:
         decide = policy.decide if isinstance(policy, Scheduler) else policy
@@ -334,7 +344,6 @@ class Engine:
         clock["planning"] = clock["plans"] = clock["plan_ends"] = clock["ended_early"] = 0
         clock["fresh"] = clock["first"]
         self.core.fate["planned_end"][self.waiting_jobs()] = 0.0
-        self.state = self.state._replace(shadow=None)
 
     def _never_eligible(self) -> list[tuple[int | None, str | None, str]]:
         links = self.state.links

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, WAKE, pop_event
+from unspool.engine.guess import learn, predict
 from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
 from unspool.engine.machines import free_machines
+from unspool.engine.order import note_end
 from unspool.engine.plans import room_to_plan
 from unspool.engine.profile import give_back_time
-from unspool.engine.state import DECIDE, DEFER, DONE, NEVER, ROOM, Core, Links, Place, Plan, State
+from unspool.engine.state import DECIDE, DEFER, DONE, NEVER, PREDICT, ROOM, UNTIL, Core, Links, Place, Plan, State
 
 __all__ = ["to_next_decision"]
 
@@ -38,20 +40,29 @@ def to_next_decision(state: State) -> int:
                     status = ROOM
                 break
             due = _next_plan(core, state.plan)
-            if due <= instant and due < NEVER:
-                instant = due  # a start that was promised
-                clock[0]["dirty"] = 1
+            is_due = due <= instant and due < NEVER  # a start that was promised
+            instant = due if is_due else instant
             if instant == NEVER:
                 status = DONE
                 break
+            if instant > clock[0]["until"]:
+                status = UNTIL
+                break
             clock[0]["now"] = instant
+            clock[0]["dirty"] = 1 if is_due else 0
         while clock[0]["events"] > 0 and events[0]["time"] <= instant:
             kind = events[0]["order"] >> KIND_SHIFT
             subject = events[0]["subject"]
+            if kind == ARRIVAL and not predict(core, state.guess, subject):
+                clock[0]["deferred"] = subject
+                status = PREDICT
+                break
             pop_event(clock, events)
             if kind == END:
                 free_machines(core, state.place, subject)
                 give_back_time(core, state.plan, subject)
+                note_end(core, state.order, subject)
+                learn(core, state.guess, subject, how_it_ends(core, subject))
                 end_attempt(core, subject, how_it_ends(core, subject))
                 release_dependents(core, state.links, subject)
             elif kind == ARRIVAL:
@@ -65,9 +76,13 @@ def to_next_decision(state: State) -> int:
         if status < 0:
             while clock[0]["next_arrival"] < len(jobs) and jobs[clock[0]["next_arrival"]]["submit"] <= instant:
                 job = clock[0]["next_arrival"]
-                clock[0]["next_arrival"] = job + 1
                 if _may_queue(state.links, job):
+                    if not predict(core, state.guess, job):
+                        clock[0]["deferred"] = job
+                        status = PREDICT
+                        break
                     arrive(core, job)
+                clock[0]["next_arrival"] = job + 1
     return status
 
 

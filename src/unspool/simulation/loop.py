@@ -5,11 +5,13 @@ from __future__ import annotations
 from numba import int64, typeof
 
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.order import rank
 from unspool.engine.state import DECIDE, PAUSE, State
-from unspool.policies.base import CONSERVATIVE, EASY, FCFS, OUTSIDE
+from unspool.policies.base import CONSERVATIVE, EASY, FCFS, FILLER, OUTSIDE
 from unspool.policies.schedulers.conservative import conservative
 from unspool.policies.schedulers.easy import easy
 from unspool.policies.schedulers.fcfs import fcfs
+from unspool.policies.schedulers.filler import filler
 from unspool.simulation.instants import to_next_decision
 
 __all__ = ["compile_for", "decide_once", "run_on"]
@@ -20,12 +22,15 @@ _MOST_ROUNDS = 1 << 17  # then Python gets a turn, to see whether somebody wants
 
 @inlined
 def _decide(state: State, policy: int) -> None:
+    rank(state.core, state.order, state.shadow, state.plan)
     if policy == FCFS:
         fcfs(state.core, state.place, state.later)
     elif policy == EASY:
         easy(state.core, state.place, state.later, state.shadow)
     elif policy == CONSERVATIVE:
         conservative(state.core, state.place, state.later, state.plan)
+    elif policy == FILLER:
+        filler(state.core, state.place, state.later)
 
 
 @compiled

@@ -20,16 +20,21 @@ from unspool.engine.profile import (
 from unspool.engine.queue import next_waiting
 from unspool.engine.running import renew_overdue
 from unspool.engine.state import NEVER, Array, Core, Later, Place, Plan
-from unspool.policies.base import CONSERVATIVE, CompiledScheduler
+from unspool.policies.base import CONSERVATIVE, OrderedScheduler
+from unspool.policies.orders import QueueOrder
 
 __all__ = ["Conservative", "conservative"]
 
 
 @dataclass(frozen=True)
-class Conservative(CompiledScheduler):
-    """Conservative backfilling: a job may overtake if no job before it starts later for it."""
+class Conservative(OrderedScheduler):
+    """Conservative backfilling: a job may overtake if no job before it starts later for it.
+
+    Plans move forward in the order of their starts; in the order of the queue where one is given.
+    """
 
     code: ClassVar[int] = CONSERVATIVE
+    order: QueueOrder | str | None = None
 
 
 @compiled
@@ -43,7 +48,10 @@ def conservative(core: Core, place: Place | None, later: Later | None, plan: Pla
     else:
         drop_the_past(clock, plan.segments)
         if clock[0]["ended_early"] != 0:
-            _move_forward(core, place, later, plan)
+            if clock[0]["in_queue_order"] != 0:
+                _move_in_queue_order(core, place, later, plan)
+            else:
+                _move_forward(core, place, later, plan)
     clock[0]["planning"] = 1
     clock[0]["ended_early"] = 0
     _plan_arrivals(core, place, later, plan)
@@ -89,6 +97,7 @@ def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: i
     plans[at]["size"] = size
     plans[at]["estimate"] = estimate
     end = start + estimate
+    core.fate[job]["planned_start"] = start
     core.fate[job]["planned_end"] = end
     add_span(core.clock, plan.segments, start, end, -size)
     hold_picked(core, place, later, plan, job, end)
@@ -125,13 +134,55 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
         else:
             best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start)
         if best < start:
-            end = start + plans[at]["estimate"]
-            add_span(clock, plan.segments, start, end, plans[at]["size"])
-            let_go(core, later, plan, job)
-            _put(core, place, later, plan, at, best)
+            _bring_forward(core, place, later, plan, at, best)
             lose_place(clock, plan.freed)
-            note_freed(core, plan, start, end)
+            note_freed(core, plan, start, start + core.fate[job]["estimate"])
     clock[0]["freed"] = 0
+
+
+@compiled
+def _bring_forward(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
+    """Lift a plan out and put it at an earlier start."""
+    plans = plan.plans
+    before, estimate = plans[at]["start"], plans[at]["estimate"]
+    add_span(core.clock, plan.segments, before, before + estimate, plans[at]["size"])
+    let_go(core, later, plan, plans[at]["job"])
+    _put(core, place, later, plan, at, start)
+
+
+@compiled
+def _move_in_queue_order(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
+    """The same in the order of the queue, where the policy was given one.
+
+    A job may now find room that another one left after its own turn the last time, so each looks from now on.
+    """
+    clock, fate, waiting = core.clock, core.fate, core.waiting
+    slot = next_waiting(core, 0) if clock[0]["queued"] > 0 else -1
+    while slot >= 0:
+        job = waiting[slot]["job"]
+        if fate[job]["planned_end"] > 0.0:
+            start = fate[job]["planned_start"]
+            best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start)
+            if best < start:
+                _bring_forward(core, place, later, plan, _position(clock, plan.plans, start, job), best)
+        slot = next_waiting(core, slot + 1) if slot + 1 < len(waiting) else -1
+    clock[0]["freed"] = 0
+
+
+@compiled
+def _position(clock: Array, plans: Array, start: float, job: int) -> int:
+    """Where the plan of a job stands."""
+    low = 0
+    high = clock[0]["plans"]
+    while low < high:
+        middle = (low + high) >> 1
+        if plans[middle]["start"] < start:
+            low = middle + 1
+        else:
+            high = middle
+    while plans[low]["job"] != job:
+        low += 1
+    return low
 
 
 @inlined

@@ -12,7 +12,7 @@ from unspool.engine.running import renew_overdue
 from unspool.engine.selection import CONTIGUOUS, fits_in_a_row, pick
 from unspool.engine.starts import start_by_count, start_on_picked
 from unspool.engine.state import NEVER, Array, Core, Later, Place
-from unspool.policies.base import EASY, CompiledScheduler
+from unspool.policies.base import EASY, OrderedScheduler
 from unspool.policies.schedulers.fcfs import fcfs_by_count, fcfs_on_machines
 
 __all__ = ["Easy", "easy"]
@@ -21,7 +21,7 @@ _NOT_KNOWN = -1.0
 
 
 @dataclass(frozen=True)
-class Easy(CompiledScheduler):
+class Easy(OrderedScheduler):
     """EASY backfilling: a job may overtake if the head of the queue does not start later for it."""
 
     code: ClassVar[int] = EASY

@@ -1,0 +1,39 @@
+"""Random draws that depend on the seed, the purpose and who they are for, never on the order of events.
+
+Two runs with one seed therefore meet the same chances, and their difference is the policy's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unspool.engine.state import Array
+
+__all__ = ["FAILURES", "ORDER", "REPAIRS", "uniform"]
+
+# A number never changes its meaning.
+ORDER, FAILURES, REPAIRS = 1, 2, 3
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def uniform(seed: int, purpose: int, entities: Array, ordinals: Array | int = 0) -> Array:
+    """A number in [0, 1) for each entity, and for the how-manieth draw of it where there are several.
+
+    SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
+
+    >>> uniform(1, ORDER, np.arange(2)).round(3).tolist() == uniform(1, ORDER, np.arange(5))[:2].round(3).tolist()
+    True
+    """
+    mixed = np.full(np.shape(entities), seed % (1 << 64), np.uint64)
+    for part in (np.asarray(purpose), np.asarray(entities), np.asarray(ordinals)):
+        mixed = _mix(mixed ^ _mix(part.astype(np.uint64) + _STEP))
+    return np.asarray((mixed >> np.uint64(11)).astype(np.float64) / float(1 << 53))
+
+
+def _mix(value: Array) -> Array:
+    with np.errstate(over="ignore"):
+        value = value + _STEP
+        value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(value ^ (value >> np.uint64(31)))
