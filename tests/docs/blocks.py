@@ -24,7 +24,7 @@ from pathlib import Path
 from unspool.cli.app import run_command
 
 FENCE = re.compile(r"^```(\S*) ?(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
-ONLY_IF_SLOW = re.compile(r"^(compiling: .*|reading .* …|writing .* …|.* jobs/s, .* left)\n", re.MULTILINE)
+ONLY_IF_SLOW = re.compile(r"^(compiling: .*|reading .* …|writing .* …|comparing …|.* jobs/s, .* left)\n", re.MULTILINE)
 WRITTEN = ("python", "csv", "tsv", "yaml", "toml", "json", "text")
 
 

@@ -97,7 +97,7 @@ def test_intervals_of_correlated_values_hold_the_mean_nearly_as_often_as_they_sa
 
 def test_few_blocks_give_a_wider_interval_than_many():
     # Student's t with 9 degrees of freedom, and 10 / 9 for the variance that ten blocks lose
-    values = np.tile(np.random.default_rng(2).standard_normal(10), 1)
+    values = np.random.default_rng(2).standard_normal(10)
     low, high, _ = interval_of_mean(values, block=1, replicates=20_000)
     assert (high - low) / 2 == pytest.approx(2.262 * values.std(ddof=1) / np.sqrt(10), rel=0.1)
 

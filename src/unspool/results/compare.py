@@ -11,6 +11,7 @@ import polars as pl
 
 from unspool.errors import InputError, UnknownName, shown
 from unspool.metrics.fairness import fairness
+from unspool.results.bootstrap import LEAST_BLOCKS
 from unspool.results.groups import COLUMNS
 from unspool.results.paired import DIFFERENCES, EQUAL, MEASURES, Pairs, differences
 from unspool.results.result import Result
@@ -169,10 +170,8 @@ def _paired(
     other = jobs[name].select("job_id", "submit_time", "cores", "run_time", *MEASURES)
     both = base.join(other, on="job_id", suffix="_other", maintain_order="left")
     if not len(both):
-        raise InputError(
-            f"{first} and {name} have no job in common: {shown(named[first].workload)} and "
-            f"{shown(named[name].workload)}; compare results of the same log"
-        )
+        here, there = (f"{one} ({len(jobs[one]):,} jobs of {shown(named[one].workload)})" for one in (first, name))
+        raise InputError(f"{here} and {there} have no job in common; compare results of the same log")
     told = []
     for here, there in ((first, name), (name, first)):
         alone = jobs[here].join(jobs[there], on="job_id", how="anti")
@@ -187,10 +186,15 @@ def _paired(
         if unlike:
             told.append(f"{unlike:,} of {len(both):,} jobs have another {what} under {name} than under {first}")
     pairs = Pairs.of(name, both, seed)
-    if pairs.is_capped:
+    if pairs.draws.blocks < LEAST_BLOCKS:
         told.append(
-            f"{name}: neighbouring jobs are alike for longer than a block of {pairs.block_jobs:,.0f} jobs: "
-            "its intervals are too narrow; compare a longer log, or see whether the queue grows without end"
+            f"{name}: no intervals: {len(both):,} jobs make up {pairs.draws.blocks:.0f} blocks of jobs that are alike, "
+            f"and {LEAST_BLOCKS} are needed; compare a longer log"
+        )
+    elif pairs.is_capped:
+        told.append(
+            f"{name}: neighbouring jobs are alike for longer than a block of {pairs.block_jobs:,.0f} jobs: its intervals "
+            "are too narrow; compare a longer log, or see whether the queue grows without end"
         )
     return pairs, told
 
