@@ -193,8 +193,8 @@ def _paired(
         )
     elif pairs.is_capped:
         told.append(
-            f"{name}: neighbouring jobs are alike for longer than a block of {pairs.block_jobs:,.0f} jobs: its intervals "
-            "are too narrow; compare a longer log, or see whether the queue grows without end"
+            f"{name}: neighbouring jobs are alike for longer than a block of {pairs.block_jobs:,.0f} jobs: its "
+            "intervals are too narrow; compare a longer log, or see whether the queue grows without end"
         )
     return pairs, told
 
