@@ -71,7 +71,7 @@ def block_length(series: Floats) -> tuple[int, bool]:
     if variance <= 0.0:
         return 1, False
     best = (1.5 * (slope / variance) ** 2 * n) ** (1.0 / 3.0)
-    return max(1, min(most, math.ceil(best))), best > most
+    return max(1, min(most, math.ceil(best))), bool(best > most)
 
 
 def _autocovariance(series: Floats, lags: int) -> Floats:
