@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.errors import UnitError
-from unspool.units import format_bytes, format_duration, parse_bytes, parse_duration, parse_frequency, parse_rate
+from unspool.units import (
+    format_bytes,
+    format_duration,
+    parse_bytes,
+    parse_duration,
+    parse_frequency,
+    parse_part,
+    parse_rate,
+)
 
 
 @pytest.mark.parametrize(
@@ -145,3 +153,16 @@ def test_whatever_is_given_parses_or_is_refused(text):
     for parse in (parse_duration, parse_bytes, parse_frequency, parse_rate):
         with suppress(UnitError):
             assert parse(text) >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("7d", 604800.0), (90, 90.0), ("0", 0.0), ("10%", 20.0), (" 12.5 % ", 25.0), ("100%", 200.0)]
+)
+def test_a_part_of_a_span_is_a_duration_or_a_percentage(text, seconds):
+    assert parse_part(text, 200.0) == seconds
+
+
+@pytest.mark.parametrize("text", ["101%", "%", "-5%", "ten%", "5d%", "nan%", "10 percent", -1.0])
+def test_other_parts_of_a_span_are_refused(text):
+    with pytest.raises(UnitError):
+        parse_part(text, 200.0)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from unspool.platforms import read_platform
     from unspool.policies.base import Annotate, Kill, Reject, Scheduler, Start, WakeAt
     from unspool.policies.view import Job, View
-    from unspool.results.compare import comparison
+    from unspool.results.compare import compare, comparison
     from unspool.results.result import Result
     from unspool.results.run import run
     from unspool.results.store import load, save
@@ -29,7 +29,7 @@ _HOME = {
     "unspool.platforms": ("read_platform",),
     "unspool.policies.base": ("Annotate", "Kill", "Reject", "Scheduler", "Start", "WakeAt"),
     "unspool.policies.view": ("Job", "View"),
-    "unspool.results.compare": ("comparison",),
+    "unspool.results.compare": ("compare", "comparison"),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
     "unspool.results.store": ("load", "save"),
@@ -41,7 +41,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
     "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "comparison", "load", "read_platform", "read_workload", "run", "save", "write_workload",
+    "compare", "comparison", "load", "read_platform", "read_workload", "run", "save", "write_workload",
 ]  # fmt: skip
 
 

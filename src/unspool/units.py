@@ -12,7 +12,15 @@ from collections.abc import Mapping
 
 from unspool.errors import UnitError
 
-__all__ = ["format_bytes", "format_duration", "parse_bytes", "parse_duration", "parse_frequency", "parse_rate"]
+__all__ = [
+    "format_bytes",
+    "format_duration",
+    "parse_bytes",
+    "parse_duration",
+    "parse_frequency",
+    "parse_part",
+    "parse_rate",
+]
 
 _LARGEST_BYTES = 2**63 - 1
 
@@ -80,6 +88,22 @@ def parse_duration(text: str | float) -> float:
     if not parts or position != len(stripped):
         raise _refusal(text, expected)
     return _checked(total, text, expected)
+
+
+def parse_part(text: str | float, whole_s: float) -> float:
+    """Seconds of a part of a span of so many seconds: a duration, or a percentage of the span.
+
+    >>> parse_part("7d", 1e6), parse_part("10%", 1e6)
+    (604800.0, 100000.0)
+    """
+    stripped = text.strip() if isinstance(text, str) else ""
+    if not stripped.endswith("%"):
+        return parse_duration(text)
+    expected = "a percentage from 0% to 100%, such as 10%"
+    share = _scaled(stripped[:-1], {}, 1.0, expected, case_counts=True)
+    if share > 100.0:
+        raise _refusal(text, expected)
+    return whole_s * share / 100.0
 
 
 def parse_bytes(text: str | float) -> int:

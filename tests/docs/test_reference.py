@@ -89,6 +89,16 @@ def test_summary_keys_are_those_of_a_result(full_result):
     assert CELL.findall(timing[2]) == list(full_result.timing)
 
 
+def test_tables_of_a_comparison_are_those_of_the_code(full_result):
+    found = unspool.compare({"one": full_result, "two": full_result})
+    assert names(tables("comparison")[0]) == list(found.to_dict())
+    frames = {name: getattr(found, name) for name in ("results", "pairs", "differences")}
+    for name, table in {**frames, "series": full_result.series(2)}.items():
+        told = tables("comparison", name)[0]
+        assert names(told) == table.columns
+        assert [row[1] for row in told] == [dtype.base_type().__name__ for dtype in table.dtypes]
+
+
 def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     write_result(full_result, tmp_path / "result")
     written = {path.name for path in (tmp_path / "result").iterdir()}
@@ -98,7 +108,7 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
 @pytest.mark.parametrize(
     ("verb", "at"),
     [
-        ("run", 0), ("convert", 0), ("inspect", 0), ("validate", 0), ("plugins", 0),
+        ("run", 0), ("compare", 0), ("convert", 0), ("inspect", 0), ("validate", 0), ("plugins", 0),
         ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2),
     ],
 )  # fmt: skip

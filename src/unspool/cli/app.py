@@ -18,6 +18,11 @@ __all__ = ["app", "main", "run_command"]
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "UNSPOOL_DEBUG"
 _LONGEST = 1000  # characters of a complaint
+_COMPARE = """Compare results job by job, with confidence intervals.
+
+For example: unspool compare OUT --baseline easy --by size --warm-up 7d
+
+An interval says how much a figure varies over stretches of this log; it says nothing of other logs."""
 
 app = App(
     name="unspool",
@@ -27,6 +32,7 @@ app = App(
     version=lambda: version("unspool"),
 )
 app.command("unspool.cli.run:run", name="run", help="Replay a log under one policy or several, and compare them.")
+app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)
 app.command("unspool.cli.convert:convert", name="convert", help="Turn a log into another: its format, its jobs.")
 app.command("unspool.cli.generate:generate", name="generate", help="Make a log after a model, or like another log.")
 app.command("unspool.cli.inspect:inspect", name="inspect", help="Say what is in a log, a platform or a result.")

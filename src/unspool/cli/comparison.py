@@ -9,7 +9,7 @@ from unspool.errors import shown
 from unspool.results.result import Result
 from unspool.units import format_duration
 
-__all__ = ["print_comparison"]
+__all__ = ["print_comparison", "shown_slowdown", "shown_time"]
 
 _DAY_S = 86400
 
@@ -24,15 +24,15 @@ def print_comparison(results: Sequence[Result]) -> None:
         told = f": {counted(first['jobs'], 'job')}, {first['rejected']:,} rejected"
     else:
         columns |= {name: [f"{summary[name]:,}" for summary in summaries] for name in ("jobs", "rejected")}
-    columns["mean\nwait"] = [_time(summary["mean_wait_s"]) for summary in summaries]
+    columns["mean\nwait"] = [shown_time(summary["mean_wait_s"]) for summary in summaries]
     if len(results) > 1:
         columns["against\nfirst"] = [_against(summary["mean_wait_s"], first["mean_wait_s"]) for summary in summaries]
     columns |= {
-        "p95\nwait": [_time(summary["p95_wait_s"]) for summary in summaries],
-        "max\nwait": [_time(summary["max_wait_s"]) for summary in summaries],
-        "bounded\nslowdown": [_slowdown(summary["mean_bounded_slowdown"]) for summary in summaries],
+        "p95\nwait": [shown_time(summary["p95_wait_s"]) for summary in summaries],
+        "max\nwait": [shown_time(summary["max_wait_s"]) for summary in summaries],
+        "bounded\nslowdown": [shown_slowdown(summary["mean_bounded_slowdown"]) for summary in summaries],
         "utili-\nsation": [f"{summary['utilisation']:.1%}" for summary in summaries],
-        "makespan": [_time(summary["makespan_s"]) for summary in summaries],
+        "makespan": [shown_time(summary["makespan_s"]) for summary in summaries],
     }
     where = f"{shown(first['platform'])} ({results[0].platform.cores:,} cores)"
     print_table(
@@ -46,11 +46,12 @@ def _against(wait_s: float, first_s: float) -> str:
     return f"{wait_s / first_s - 1.0:+,.1%}" if first_s else "longer"
 
 
-def _slowdown(value: float) -> str:
+def shown_slowdown(value: float) -> str:
+    """A slowdown in six characters or so."""
     return f"{value:,.2f}" if value < 1000 else f"{value:,.0f}"
 
 
-def _time(seconds: float) -> str:
+def shown_time(seconds: float) -> str:
     """A duration in eight characters or so, since eight columns must fit a terminal of eighty."""
     if seconds < _DAY_S:
         return format_duration(round(seconds, 1 if seconds < 60 else 0))

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import polars as pl
 
+from unspool.metrics.fairness import fairness
 from unspool.metrics.utilisation import utilisation
 from unspool.metrics.waiting import waiting
 from unspool.model.platform import Platform
 
 __all__ = ["METRICS", "measure"]
 
-METRICS: tuple[Callable[[pl.DataFrame, Platform], dict[str, float]], ...] = (waiting, utilisation)
+METRICS: tuple[Callable[[pl.DataFrame, Platform], dict[str, float]], ...] = (waiting, utilisation, fairness)
 """All families; a new one is one file and one name here."""
 
 

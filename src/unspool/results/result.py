@@ -56,6 +56,12 @@ class Result:
             "timing": self.timing,
         }
 
+    def series(self, points: int = 1000) -> pl.DataFrame:
+        """Queue length, queued work and busy cores over time: means and largest values in so many equal bins."""
+        from unspool.results.series import series
+
+        return series(self, points)
+
     def __eq__(self, other: object) -> bool:
         """Whether all is the same, but for how long it took."""
         if not isinstance(other, Result):

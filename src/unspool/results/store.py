@@ -20,7 +20,7 @@ from unspool.platforms import read_platform
 from unspool.platforms.cluster import describe
 from unspool.results.result import COUNTS, TABLES, Result
 
-__all__ = ["check_free", "load", "save", "write_folder", "write_json", "write_result"]
+__all__ = ["check_free", "load", "load_all", "save", "write_folder", "write_json", "write_result"]
 
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
 _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
@@ -92,6 +92,19 @@ def load(folder: str | os.PathLike[str]) -> Result:
         )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: the result is damaged: {type(error).__name__}: {error}") from error
+
+
+def load_all(folder: str | os.PathLike[str]) -> list[Result]:
+    """The result in a folder, or all those of a comparison, in its order."""
+    path = Path(folder)
+    compared = path / "comparison.json"
+    if not compared.is_file():
+        return [load(path)]
+    results = {result.policy: result for result in (load(entry.parent) for entry in path.glob("*/summary.json"))}
+    try:
+        return [results[entry["policy"]] for entry in json.loads(compared.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: the comparison is damaged: {type(error).__name__}: {error}") from error
 
 
 def write_folder(folder: str | os.PathLike[str], fill: Callable[[Path], None], *, force: bool = False) -> Path:
