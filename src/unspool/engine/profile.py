@@ -14,11 +14,9 @@ __all__ = [
     "begin_profile",
     "drop_the_past",
     "earliest_fit",
-    "earliest_fit_around",
     "earliest_fit_before",
     "give_back_time",
-    "lose_place",
-    "note_freed",
+    "most_free",
 ]
 
 
@@ -45,7 +43,6 @@ def begin_profile(core: Core, plan: Plan) -> None:
     segments[count]["time"] = NEVER
     clock[0]["first_segment"] = 0
     clock[0]["segments"] = count
-    clock[0]["freed"] = 0
 
 
 @compiled
@@ -67,6 +64,8 @@ def drop_the_past(clock: Array, segments: Array) -> None:
 def _at(clock: Array, segments: Array, time: float) -> int:
     """The segment that holds at a time (the first one for times before it)."""
     low: int = clock[0]["first_segment"]
+    if time < segments[low + 1]["time"]:
+        return low  # now, which is asked for most often
     count = clock[0]["segments"] - low
     while count > 1:  # written so that the compiler needs no branch inside
         half = count >> 1
@@ -76,40 +75,57 @@ def _at(clock: Array, segments: Array, time: float) -> int:
 
 
 @compiled
-def _split(clock: Array, segments: Array, time: float) -> int:
-    """The segment that begins at a time; made where there is none."""
-    at = _at(clock, segments, time)
-    if segments[at]["time"] >= time:
-        return at
-    last = clock[0]["segments"]
-    for k in range(last + 1, at + 1, -1):
-        _copy(segments, k - 1, k)
-    segments[at + 1]["time"] = time
-    segments[at + 1]["free"] = segments[at]["free"]
-    clock[0]["segments"] = last + 1
-    return at + 1
-
-
-@compiled
-def _merge(clock: Array, segments: Array, at: int) -> None:
-    """Drop a segment that is equal to the one before it."""
-    if at <= clock[0]["first_segment"] or segments[at]["free"] != segments[at - 1]["free"]:
-        return
-    last = clock[0]["segments"] - 1
-    for k in range(at, last + 1):
-        _copy(segments, k + 1, k)
-    clock[0]["segments"] = last
-
-
-@compiled
 def add_span(clock: Array, segments: Array, start: float, end: float, cores: int) -> None:
     """Free (or, below 0, take) cores from start to end."""
-    first = _split(clock, segments, start)
-    last = _split(clock, segments, end)
+    first = _at(clock, segments, start)
+    last = first
+    while segments[last + 1]["time"] <= end:
+        last += 1
+    splits_first = segments[first]["time"] < start
+    splits_last = segments[last]["time"] < end
+    if splits_first or splits_last:
+        _make_room(clock, segments, first, last, splits_first, splits_last)
+    if splits_first:
+        first += 1
+        last += 1
+        segments[first]["time"] = start
+    if splits_last:
+        last += 1
+        segments[last]["time"] = end
     for k in range(first, last):
         segments[k]["free"] += cores
-    _merge(clock, segments, last)
-    _merge(clock, segments, first)
+    joins_first = first > clock[0]["first_segment"] and segments[first]["free"] == segments[first - 1]["free"]
+    joins_last = segments[last]["free"] == segments[last - 1]["free"]
+    if joins_first or joins_last:
+        _close_up(clock, segments, first, last, joins_first, joins_last)
+
+
+@inlined
+def _make_room(clock: Array, segments: Array, first: int, last: int, splits_first: bool, splits_last: bool) -> None:
+    """Double segment `first`, or `last`, or both; what comes behind moves up."""
+    count = clock[0]["segments"]
+    by = int(splits_first) + int(splits_last)
+    for k in range(count, last, -1):
+        _copy(segments, k, k + by)
+    if splits_last:
+        _copy(segments, last, last + by)
+    if splits_first:
+        for k in range(last, first - 1, -1):
+            _copy(segments, k, k + 1)
+    clock[0]["segments"] = count + by
+
+
+@inlined
+def _close_up(clock: Array, segments: Array, first: int, last: int, joins_first: bool, joins_last: bool) -> None:
+    """Drop segment `first`, or `last`, or both, each equal to the one before it."""
+    count = clock[0]["segments"]
+    by = int(joins_first) + int(joins_last)
+    if joins_first:
+        for k in range(first + 1, last):
+            _copy(segments, k, k - 1)
+    for k in range(last + 1 if joins_last else last, count + 1):
+        _copy(segments, k, k - by)
+    clock[0]["segments"] = count - by
 
 
 @inlined
@@ -135,78 +151,26 @@ def earliest_fit(clock: Array, segments: Array, size: int, duration: float, star
 
 
 @compiled
-def earliest_fit_before(clock: Array, segments: Array, size: int, duration: float, start: float, own: float) -> float:
-    """The earliest time from `start` on, before `own`, at which so many cores are free for so long; else `own`.
+def earliest_fit_before(
+    clock: Array, segments: Array, size: int, duration: float, start: float, end: float, own: float
+) -> float:
+    """The earliest time from `start` on, before `end`, at which so many cores are free for so long; else `own`.
 
     `own` is when the job's present place begins: from there on its own cores are free for it.
     """
-    return min(_run_from(segments, _at(clock, segments, start), start, size, duration, own, own), own)
-
-
-@inlined
-def earliest_fit_around(
-    clock: Array, segments: Array, freed: Array, which: int, size: int, duration: float, own: float
-) -> float:
-    """The same where the job must touch time that became free.
-
-    Cores stay free over a run of segments: the job fits at the beginning of a run, or not at all in it.
-    """
-    first = clock[0]["first_segment"]
-    end = min(freed[which]["end"], own)
-    look = freed[which]["look"]
-    if look < 0:
-        look = _at(clock, segments, freed[which]["start"])
-        freed[which]["look"] = look
-    begin = freed[which]["start"]
-    if segments[look]["free"] >= size:
-        back = look
-        while back > first and segments[back - 1]["free"] >= size:
-            back -= 1
-        if back < look:
-            begin = segments[back]["time"]
-    begin = max(begin, clock[0]["now"])
-    begin = _run_from(segments, look, begin, size, duration, end, own)
+    begin = _run_from(segments, _at(clock, segments, start), start, size, duration, end, own)
     return begin if begin < end else own
 
 
 @compiled
-def lose_place(clock: Array, freed: Array) -> None:
-    """The segments were changed: positions in them are found anew."""
-    for at in range(clock[0]["freed"]):
-        freed[at]["look"] = -1
-
-
-@compiled
-def _most_free(clock: Array, segments: Array, start: float, end: float) -> int:
-    """The most cores that are free at any time from start to end."""
-    at = _at(clock, segments, start)
+def most_free(clock: Array, segments: Array, end: float) -> int:
+    """The most cores that are free at any time from now to `end`."""
+    at = clock[0]["first_segment"]
     most: int = segments[at]["free"]
-    at += 1
-    while at < clock[0]["segments"] and segments[at]["time"] < end:
-        most = max(most, segments[at]["free"])
+    while segments[at + 1]["time"] < end:
         at += 1
+        most = max(most, segments[at]["free"])
     return most
-
-
-@compiled
-def note_freed(core: Core, plan: Plan, start: float, end: float) -> None:
-    """Remember that cores became free from start to end, and how many are free there at the most.
-
-    Where the list is full, its last entry is widened: it may then say too much, never too little.
-    """
-    clock, freed = core.clock, plan.freed
-    most = _most_free(clock, plan.segments, start, end)
-    at = clock[0]["freed"]
-    if at == len(freed):
-        at -= 1
-        start = min(start, freed[at]["start"])
-        end = max(end, freed[at]["end"])
-        most = max(most, freed[at]["most"])
-    freed[at]["start"] = start
-    freed[at]["end"] = end
-    freed[at]["most"] = most
-    freed[at]["look"] = -1
-    clock[0]["freed"] = at + 1
 
 
 @compiled
@@ -218,5 +182,4 @@ def give_back_time(core: Core, plan: Plan | None, job: int) -> None:
     end = core.fate[job]["planned_end"]
     if now < end:
         add_span(core.clock, plan.segments, now, end, core.jobs[job]["size"])
-        note_freed(core, plan, now, end)
-        core.clock[0]["ended_early"] = 1
+        core.clock[0]["freed_until"] = max(core.clock[0]["freed_until"], end)

@@ -17,7 +17,6 @@ from unspool.engine.state import (
     ENDING,
     EVENT,
     FATE,
-    FREED,
     JOB,
     LINK,
     MACHINE,
@@ -187,7 +186,7 @@ def no_shadow() -> Array:
 def no_plan() -> Plan:
     """What conservative backfilling needs, with nothing planned yet."""
     return Plan(
-        np.zeros(_SPARE, SEGMENT), np.zeros(_SPARE, PLAN), np.zeros(_SPARE, ENDING), np.zeros(_SPARE, FREED),
+        np.zeros(_SPARE, SEGMENT), np.zeros(_SPARE, PLAN), np.zeros(_SPARE, ENDING),
         np.zeros(_SPARE, PLAN_ROW),
     )  # fmt: skip
 

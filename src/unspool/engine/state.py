@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ATTEMPT", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE", "FREED",
+    "ATTEMPT", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE",
     "GUESS", "JOB", "KILLED", "LINK", "MACHINE", "NEVER", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "QUEUED",
     "REJECTED", "ROOM", "ROW", "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "UNTIL",
     "USAGE", "WAITING", "WORD", "Array", "Core", "Guess", "Later", "Links", "Order", "Place", "Plan", "State",
@@ -62,8 +62,7 @@ CLOCK = np.dtype(
         ("segments", "i8"),
         ("first_segment", "i8"),
         ("plans", "i8"),
-        ("ended_early", "i8"),
-        ("freed", "i8"),
+        ("freed_until", "f8"),  # the end of the time that became free since plans were last moved
         ("plan_ends", "i8"),
         ("plan_rows", "i8"),  # used so far
         ("spare_plan_row", "i8"),  # the first of those given back, -1 for none
@@ -120,7 +119,6 @@ WORD = np.dtype([("bits", "i8"), ("size", "i8"), ("least", "f8", (CLASSES,))], a
 ENDING = np.dtype([("time", "f8"), ("size", "i8"), ("job", "i8")], align=True)
 SEGMENT = np.dtype([("time", "f8"), ("free", "i8")], align=True)
 PLAN = np.dtype([("start", "f8"), ("estimate", "f8"), ("size", "i8"), ("slot", "i8"), ("job", "i8")], align=True)
-FREED = np.dtype([("start", "f8"), ("end", "f8"), ("most", "i8"), ("look", "i8")], align=True)
 MACHINE = np.dtype(
     [
         ("group", "i8"),
@@ -213,7 +211,6 @@ class Plan(NamedTuple):
     segments: Array
     plans: Array  # sorted by (start, slot)
     ends: Array  # the same jobs by the end of their plan, as `running`; only where plans hold machines
-    freed: Array
     rows: Array  # machines of the plans, in lists
 
 

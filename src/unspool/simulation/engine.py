@@ -341,7 +341,8 @@ class Engine:
     def _forget_rounds(self) -> None:
         """Somebody else decided in between: what a policy remembers of earlier rounds no longer holds."""
         clock = self.core.clock[0]
-        clock["planning"] = clock["plans"] = clock["plan_ends"] = clock["ended_early"] = 0
+        clock["planning"] = clock["plans"] = clock["plan_ends"] = 0
+        clock["freed_until"] = 0.0
         clock["fresh"] = clock["first"]
         self.core.fate["planned_end"][self.waiting_jobs()] = 0.0
 

@@ -12,10 +12,8 @@ from unspool.engine.profile import (
     begin_profile,
     drop_the_past,
     earliest_fit,
-    earliest_fit_around,
     earliest_fit_before,
-    lose_place,
-    note_freed,
+    most_free,
 )
 from unspool.engine.queue import next_waiting
 from unspool.engine.running import renew_overdue
@@ -47,22 +45,30 @@ def conservative(core: Core, place: Place | None, later: Later | None, plan: Pla
         _plan_all_again(core, place, later, plan)
     else:
         drop_the_past(clock, plan.segments)
-        if clock[0]["ended_early"] != 0:
+        if clock[0]["freed_until"] > clock[0]["now"]:
             if clock[0]["in_queue_order"] != 0:
                 _move_in_queue_order(core, place, later, plan)
             else:
                 _move_forward(core, place, later, plan)
     clock[0]["planning"] = 1
-    clock[0]["ended_early"] = 0
+    clock[0]["freed_until"] = 0.0
     _plan_arrivals(core, place, later, plan)
     _start_due(core, place, later, plan)
 
 
 @inlined
 def _find_start(
-    core: Core, place: Place | None, later: Later | None, plan: Plan, job: int, own: int, start: float, until: float
+    core: Core,
+    place: Place | None,
+    later: Later | None,
+    plan: Plan,
+    job: int,
+    own: int,
+    start: float,
+    end: float,
+    until: float,
 ) -> float:
-    """The earliest fit of a job in [start, until), or `until`; where plans hold machines, they are picked.
+    """The earliest fit of a job in [start, end), or `until`; where plans hold machines, they are picked.
 
     Cores free in all are necessary everywhere. Where they are not enough, machines are asked at the time found and
     then at each later time at which something is given back.
@@ -70,15 +76,25 @@ def _find_start(
     clock = core.clock
     size = core.jobs[job]["size"]
     estimate = core.fate[job]["estimate"]
-    while start < until:
+    while start < end:
         if own < 0:
             start = earliest_fit(clock, plan.segments, size, estimate, start)
         else:
-            start = earliest_fit_before(clock, plan.segments, size, estimate, start, until)
-        if start >= until or fits_from(core, place, later, plan, own, job, start):
+            start = earliest_fit_before(clock, plan.segments, size, estimate, start, end, until)
+        if start >= end or fits_from(core, place, later, plan, own, job, start):
             break
         start = next_end(core, plan, start)
-    return min(start, until)
+    return start if start < end else until
+
+
+@inlined
+def _copy(plans: Array, source: int, target: int) -> None:
+    """Field by field, which Numba compiles to a few moves; a record as a whole becomes a call."""
+    plans[target]["start"] = plans[source]["start"]
+    plans[target]["estimate"] = plans[source]["estimate"]
+    plans[target]["size"] = plans[source]["size"]
+    plans[target]["slot"] = plans[source]["slot"]
+    plans[target]["job"] = plans[source]["job"]
 
 
 @inlined
@@ -89,7 +105,7 @@ def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: i
     while at > 0 and (
         plans[at - 1]["start"] > start or (plans[at - 1]["start"] == start and plans[at - 1]["slot"] > slot)
     ):
-        plans[at] = plans[at - 1]
+        _copy(plans, at - 1, at)
         at -= 1
     plans[at]["start"] = start
     plans[at]["slot"] = slot
@@ -114,7 +130,7 @@ def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: 
     count = clock[0]["plans"]
     for at in range(count):
         clock[0]["plans"] = at  # those before it are placed
-        start = _find_start(core, place, later, plan, plans[at]["job"], -1, clock[0]["now"], NEVER)
+        start = _find_start(core, place, later, plan, plans[at]["job"], -1, clock[0]["now"], NEVER, NEVER)
         _put(core, place, later, plan, at, start)
     clock[0]["plans"] = count
 
@@ -123,21 +139,22 @@ def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: 
 def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     """Some job ended early: each is lifted out, in the order of the plans, and put at its earliest fit.
 
-    A job that fits no earlier keeps its place.
+    A job that fits no earlier keeps its place. Where cores in all decide, it had no earlier fit at the last pass, so a
+    new one begins before the end of the time that became free since then; jobs behind it in this order free time after
+    its plan only, where its own cores are.
     """
     clock, plans = core.clock, plan.plans
+    most = most_free(clock, plan.segments, clock[0]["freed_until"])
     for at in range(clock[0]["plans"]):
-        job = plans[at]["job"]
+        if later is None and plans[at]["size"] > most:
+            continue
         start = plans[at]["start"]
-        if later is None:
-            best = _earlier_by_count(clock, plan.segments, plan.freed, plans, at)
-        else:
-            best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start)
+        end = min(start, clock[0]["freed_until"]) if later is None else start
+        best = _find_start(core, place, later, plan, plans[at]["job"], plans[at]["job"], clock[0]["now"], end, start)
         if best < start:
+            clock[0]["freed_until"] = max(clock[0]["freed_until"], start + plans[at]["estimate"])
             _bring_forward(core, place, later, plan, at, best)
-            lose_place(clock, plan.freed)
-            note_freed(core, plan, start, start + core.fate[job]["estimate"])
-    clock[0]["freed"] = 0
+            most = most_free(clock, plan.segments, clock[0]["freed_until"])
 
 
 @compiled
@@ -162,11 +179,10 @@ def _move_in_queue_order(core: Core, place: Place | None, later: Later | None, p
         job = waiting[slot]["job"]
         if fate[job]["planned_end"] > 0.0:
             start = fate[job]["planned_start"]
-            best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start)
+            best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start, start)
             if best < start:
                 _bring_forward(core, place, later, plan, _position(clock, plan.plans, start, job), best)
         slot = next_waiting(core, slot + 1) if slot + 1 < len(waiting) else -1
-    clock[0]["freed"] = 0
 
 
 @compiled
@@ -186,22 +202,6 @@ def _position(clock: Array, plans: Array, start: float, job: int) -> int:
 
 
 @inlined
-def _earlier_by_count(clock: Array, segments: Array, freed: Array, plans: Array, at: int) -> float:
-    """The earliest fit of a plan's job where cores in all decide.
-
-    It had none before its plan at the last pass, so it must touch time before its plan at which cores became free
-    since then, as many as it needs. Jobs behind it in the order of the plans free no such time: it lies after its plan.
-    """
-    size = plans[at]["size"]
-    best: float = plans[at]["start"]
-    for k in range(clock[0]["freed"]):
-        if freed[k]["most"] >= size and freed[k]["start"] < best:
-            found = earliest_fit_around(clock, segments, freed, k, size, plans[at]["estimate"], best)
-            best = min(best, found)
-    return best
-
-
-@inlined
 def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     clock = core.clock
     slot = clock[0]["fresh"]
@@ -211,7 +211,7 @@ def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: P
         while slot >= 0:
             job = core.waiting[slot]["job"]
             if core.fate[job]["planned_end"] == 0.0:
-                start = _find_start(core, place, later, plan, job, -1, clock[0]["now"], NEVER)
+                start = _find_start(core, place, later, plan, job, -1, clock[0]["now"], NEVER, NEVER)
                 at = clock[0]["plans"]
                 clock[0]["plans"] = at + 1
                 plan.plans[at]["slot"] = slot
@@ -233,5 +233,5 @@ def _start_due(core: Core, place: Place | None, later: Later | None, plan: Plan)
     if due > 0:
         left = clock[0]["plans"] - due
         for at in range(left):
-            plans[at] = plans[at + due]
+            _copy(plans, at + due, at)
         clock[0]["plans"] = left
