@@ -18,6 +18,17 @@ __all__ = ["app", "main", "run_command"]
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "UNSPOOL_DEBUG"
 _LONGEST = 1000  # characters of a complaint
+_CHECK = """Hold a finished schedule against the laws of a policy.
+
+Ours or another tool's: it is followed event by event from its own starts and ends. Laws that do not bind, such as
+promises where jobs ran longer than their estimates, are told as information. Exits with 1 if one that binds is broken.
+
+unspool check results/easy log.swf
+
+unspool check other-tool.swf log.swf -p 480 --policy easy
+
+unspool check out_jobs.csv log.csv -p 512 --policy conservative --tolerance 0.001
+"""
 
 app = App(
     name="unspool",
@@ -30,6 +41,7 @@ app.command("unspool.cli.run:run", name="run", help="Replay a log under one poli
 app.command("unspool.cli.convert:convert", name="convert", help="Turn a log of one format into another.")
 app.command("unspool.cli.inspect:inspect", name="inspect", help="Say what is in a log, a platform or a result.")
 app.command("unspool.cli.validate:validate", name="validate", help="Check files, without running anything.")
+app.command("unspool.cli.check:check", name="check", help=_CHECK)
 app.command("unspool.cli.plugins:plugins", name="plugins", help="List policies, formats and machine selections.")
 app.register_install_completion_command(name="--install-completion", help="Install completion for your shell.")
 

@@ -67,9 +67,9 @@ def check_schedule(
 ) -> Report:
     """Hold a finished schedule, ours or another tool's, against the laws of `fcfs`, `easy`, `conservative` or `none`.
 
-    The schedule is a `Result`, its folder, SWF, Batsim's jobs file or CSV with `id,start`. It is followed event by event
-    from its own starts and ends; the engine takes no part. Platform and policy are those of the result if left out. Times
-    that differ by the tolerance, in seconds, are the same.
+    The schedule is a `Result`, its folder, SWF, Batsim's jobs file or CSV with `id,start`. It is followed event by
+    event from its own starts and ends; the engine takes no part. Platform and policy are those of the result if left
+    out. Times that differ by the tolerance, in seconds, are the same.
 
     >>> import polars as pl
     >>> from unspool import Workload, run
@@ -94,7 +94,9 @@ def check_schedule(
     if name != "none":
         tallies |= _FOLLOW[name](found, platform.cores, tolerance, progress or (lambda done, total: None))
     reasons = _reasons(schedule, found, parameters, tolerance)
-    verdicts = [_verdict(law, tally, _why_not(law, tally, why, reasons, found, platform)) for law, tally in tallies.items()]
+    verdicts = [
+        _verdict(law, tally, _why_not(law, tally, why, reasons, found, platform)) for law, tally in tallies.items()
+    ]
     subject = f"{schedule.name} ({schedule.kind}), {workload.name} on {platform.name}, laws of {policy or name}"
     return Report(subject, tuple(verdicts), _notes(found, tolerance))
 
@@ -128,15 +130,17 @@ def _platform(
 def _of_every_schedule(
     schedule: Schedule, found: Match, platform: Platform, tolerance: float
 ) -> tuple[dict[str, Tally], str]:
-    """The laws of every schedule, and why machines were not looked at."""
-    machines, why = check_machines(schedule, found, platform, tolerance)
-    return {
+    """The laws of every schedule, and why machines were not looked at; where there are none, they are not asked for."""
+    tallies = {
         "once": check_once(schedule, found),
         "submission": check_submission(found, tolerance),
         "run time": check_run_time(schedule, found, tolerance),
         "capacity": check_capacity(found, platform, tolerance),
-        "machines": machines,
-    }, why
+    }
+    if platform.is_pool and schedule.held is None:
+        return tallies, ""
+    tallies["machines"], why = check_machines(schedule, found, platform, tolerance)
+    return tallies, why
 
 
 def _reasons(schedule: Schedule, found: Match, parameters: str, tolerance: float) -> list[str]:

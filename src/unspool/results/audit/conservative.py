@@ -1,7 +1,8 @@
 """Conservative backfilling: the plan that each job was given on arrival, and the one in force when it started.
 
 Plans are made by the rule and the schedule is followed. Where it does something else than its plans say, what it did
-counts: the plans of those that wait are made anew around it, in their order.
+counts: a job that did not start when it was due is planned again, and where a job that started too early takes cores
+from plans, all plans are made anew around it, in their order.
 """
 
 from __future__ import annotations
@@ -46,23 +47,24 @@ class _Follower:
         for job, planned in self.first.items():
             start = self.pool.start[job]
             if start > planned + self.tolerance:
-                text = f"job {self.found.ids[job]} was planned for {planned:.10g} s on arrival and starts at {start:.10g} s"
-                tally.note(start - planned, text)
+                text = f"job {self.found.ids[job]} was planned for {planned:.10g} s on arrival"
+                tally.note(start - planned, f"{text} and starts at {start:.10g} s")
         return tally
 
     def follow(self, instant: Instant) -> None:
         """Follow the schedule through one instant. A job that is over within it makes the rule decide again."""
-        pool, profile = self.pool, self.profile
+        pool = self.pool
         now = instant.now
         over = {job for job in instant.ends if job not in pool.expected_end}
-        ended_early = any([self._end(job, now) for job in instant.ends if job not in over])
-        profile.forget_before(now)
+        ended_early = sum(self._end(job, now) for job in instant.ends if job not in over) > 0
+        self.profile.forget_before(now)
         for job in instant.arrivals:
             pool.join(job)
-        if pool.renew_overdue(now) or self._is_late(now):
+        if pool.renew_overdue(now):
             self._plan_anew(now)
+        self._plan_late_ones(now)
         left = [job for job in instant.starts if not self._starts_unasked(job, instant)]
-        arrivals = [job for job in instant.arrivals if pool._waits[job]]
+        arrivals = [job for job in instant.arrivals if pool.waits(job)]
         while True:
             if ended_early:
                 self._move_forward()
@@ -84,7 +86,7 @@ class _Follower:
         for job in left:
             if job in over:
                 self._end(job, now)
-        if left:
+        if left and min(self.profile.free) < 0:
             self._plan_anew(now)
 
     def _starts_unasked(self, job: int, instant: Instant) -> bool:
@@ -117,12 +119,14 @@ class _Follower:
             self.profile.change(planned, planned + pool.estimate[job], pool.size[job])
             self.profile.change(start, start + pool.estimate[job], -pool.size[job])
 
-    def _is_late(self, now: float) -> bool:
-        """Whether a plan was due before now, and its job still waits; each such plan is a deviation."""
-        late = [job for planned, job in self.in_order if planned < now - self.tolerance]
-        for job in late:
-            self._deviate(job, self.pool.start[job] - self.planned[job])
-        return bool(late)
+    def _plan_late_ones(self, now: float) -> None:
+        """Jobs whose plan was due before now and that still wait are planned again; each is a deviation."""
+        late = bisect_left(self.in_order, (now - self.tolerance, -1))
+        passed, self.in_order = self.in_order[:late], self.in_order[late:]
+        for planned, job in passed:
+            self._deviate(job, self.pool.start[job] - planned)
+            self.profile.change(now, planned + self.pool.estimate[job], self.pool.size[job])
+            self._place(job)
 
     def _deviate(self, job: int, by: float) -> None:
         """The schedule does something else than the plan in force says; told once for each job."""
@@ -180,20 +184,20 @@ class _Profile:
 
     def change(self, start: float, end: float, amount: int) -> None:
         """Add `amount` to what is free from `start`, or from the beginning if that is later, to `end`."""
+        if end <= self.times[0]:
+            return
         first = self._index(max(start, self.times[0]))
         last = self._index(end)
         for at in range(first, last):
             self.free[at] += amount
         for at in (last, first):
-            if 0 < at and self.free[at] == self.free[at - 1]:
+            if at > 0 and self.free[at] == self.free[at - 1]:
                 del self.times[at], self.free[at]
 
     def _index(self, time: float) -> int:
-        """The position of the breakpoint at a time, made if there is none; before the beginning, that."""
+        """The position of the breakpoint at a time, made if there is none."""
         at = bisect_left(self.times, time)
         if at == len(self.times) or self.times[at] != time:
-            if at == 0:
-                return 0
             self.times.insert(at, time)
             self.free.insert(at, self.free[at - 1])
         return at

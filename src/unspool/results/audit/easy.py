@@ -88,7 +88,9 @@ class _Follower:
             if late > self.tolerance:
                 extra -= pool.size[job]
                 if extra < 0:
-                    text = f"at {now:.10g} s job {found.ids[job]} overtakes job {found.ids[head]}, may end {late:.10g} s"
+                    text = (
+                        f"at {now:.10g} s job {found.ids[job]} overtakes job {found.ids[head]}, may end {late:.10g} s"
+                    )
                     self.backfill.note(late, f"{text} after its shadow time, and takes {-extra} of its cores")
         ends = now + found.estimate[rest]
         # Rounding may be somebody's: nearly at the shadow time is forgiven, exactly at it is not.

@@ -45,4 +45,5 @@ def _check_order(tally: Tally, pool: Pool, starts: list[int], tolerance: float) 
 def note_missed(tally: Tally, pool: Pool, now: float, job: int) -> None:
     """A job waits that may start."""
     start, name, size = pool.start[job], pool.found.ids[job], pool.size[job]
-    tally.note(start - now, f"at {now:.10g} s job {name} ({size} cores) may start; it starts at {start:.10g} s")
+    cores = f"{size} core" if size == 1 else f"{size} cores"
+    tally.note(start - now, f"at {now:.10g} s job {name} ({cores}) may start; it starts at {start:.10g} s")

@@ -18,21 +18,19 @@ def check_once(schedule: Schedule, found: Match) -> Tally:
     tally = Tally()
     tally.checked = len(found.ids)
     can_run = np.array([reason is None for reason in found.asked.unusable], bool)[found.asked.shape_of_job]
-    missing = [at for at in np.flatnonzero((found.row_of_job < 0) & can_run) if not _is_turned_away(schedule, found, at)]
-    unknown = np.flatnonzero(found.job_of_row < 0)
+    missing = np.flatnonzero((found.row_of_job < 0) & can_run).tolist()
     rows = np.bincount(found.job_of_row[found.job_of_row >= 0], minlength=len(found.ids))
-    several = np.flatnonzero(rows > 1) if not schedule.has_attempts else []
-    parts = (
-        (missing, "job {} of the log never runs", lambda at: found.ids[at]),
-        (several, "job {} has several rows", lambda at: found.ids[at]),
-        (unknown, "job {} is not in the log", lambda row: str(found.row_ids[int(row)])),
-    )
-    tally.violations = sum(len(which) for which, _, _ in parts)
-    tally.worst = float(tally.violations)
+    several = [] if schedule.has_attempts else np.flatnonzero(rows > 1).tolist()
+    names = {
+        "of the log never runs": [found.ids[job] for job in missing if not _is_turned_away(schedule, found, job)],
+        "has several rows": [found.ids[job] for job in several],
+        "is not in the log": found.row_ids.gather(np.flatnonzero(found.job_of_row < 0)).to_list(),
+    }
+    tally.violations = sum(map(len, names.values()))
     tally.example = "; ".join(
-        text.format(name(which[0])) + (f" (and {len(which) - 1:,} like it)" if len(which) > 1 else "")
-        for which, text, name in parts
-        if len(which)
+        f"job {which[0]} {what}" + (f" (and {len(which) - 1:,} like it)" if len(which) > 1 else "")
+        for what, which in names.items()
+        if which
     )
     return tally
 
@@ -56,7 +54,7 @@ def check_submission(found: Match, tolerance: float) -> Tally:
 
 
 def check_run_time(schedule: Schedule, found: Match, tolerance: float) -> Tally:
-    """Rows that end neither after the run time of the log nor at the walltime; those killed by a policy are left out."""
+    """Rows that end neither after the log's run time nor at the walltime; those that a policy killed are left out."""
     tally = Tally()
     if not found.has_finish:
         return tally
@@ -70,7 +68,9 @@ def check_run_time(schedule: Schedule, found: Match, tolerance: float) -> Tally:
     off = np.minimum(np.abs(ran - found.run_time[jobs]), np.abs(ran - cut))
     for at in np.flatnonzero(off > tolerance + rounding).tolist():
         job = jobs[at]
-        tally.note(off[at], f"job {found.ids[job]} runs for {ran[at]:.10g} s; the log says {found.run_time[job]:.10g} s")
+        tally.note(
+            off[at], f"job {found.ids[job]} runs for {ran[at]:.10g} s; the log says {found.run_time[job]:.10g} s"
+        )
     return tally
 
 

@@ -96,6 +96,10 @@ class Pool:
         self._first = int(jobs[0]) if len(jobs) else self._last
         return jobs
 
+    def waits(self, job: int) -> bool:
+        """Whether a job waits."""
+        return bool(self._waits[job])
+
     def join(self, job: int) -> None:
         """A job arrives; one that has started already does not wait."""
         if not self._has_begun[job]:
