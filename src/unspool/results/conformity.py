@@ -131,7 +131,7 @@ class _Journal:
 
 class _Conformity:
     def __init__(self, policy: Any, platform: Platform, seed: int, laws: tuple[str, ...]) -> None:
-        self.policy = policy
+        self.policy = build("schedulers", policy) if isinstance(policy, str) else policy
         self.platform = platform
         self.seed = seed
         self.laws = laws
@@ -142,9 +142,14 @@ class _Conformity:
 
     def _fresh(self) -> Any:
         """A policy with no memory of earlier runs, as far as that can be had: a function is what it is."""
-        if isinstance(self.policy, str):
-            return build("schedulers", self.policy)
-        return self.policy() if isinstance(self.policy, type) else deepcopy(self.policy)
+        if isinstance(self.policy, type):
+            return self.policy()
+        try:
+            return deepcopy(self.policy)
+        # An object of somebody else's may refuse in its own way.
+        except Exception as error:
+            name = _name_of(self.policy)
+            raise InputError(f"{name} cannot be copied for each run ({error}); give its class instead") from error
 
     def try_on(self, number: int) -> None:
         """Everything, on one workload."""

@@ -1,0 +1,114 @@
+"""Built-in policies keep their laws on random workloads, and an audit notices when a start is moved."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.build import POLICIES
+from tests.strategies import as_jobs, as_workload, platforms, requests, rows
+
+from unspool.model.platform import Platform
+from unspool.results.audit.schedule import schedule_of
+from unspool.results.check import check_schedule
+from unspool.results.run import run
+from unspool.workloads import read_workload
+from unspool.workloads.synthetic import lublin
+
+CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases"))
+CORES = 8
+
+each_policy = pytest.mark.parametrize("policy", POLICIES)
+
+
+def found(report):
+    """(violations in all, also of laws that are information only; laws that bind)."""
+    return sum(v.violations for v in report.verdicts), [v.law for v in report.verdicts if v.binds]
+
+
+BINDING = {
+    "fcfs": ["once", "submission", "run time", "capacity", "order", "greedy"],
+    "easy": ["once", "submission", "run time", "capacity", "promise", "greedy"],
+    "conservative": ["once", "submission", "run time", "capacity", "first plan"],
+}
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=1000)
+@given(log=rows(CORES, overruns=False))
+def test_every_built_in_keeps_its_laws_on_a_thousand_random_workloads(log):
+    jobs = as_workload(as_jobs(log))
+    for policy in POLICIES:
+        report = check_schedule(run(jobs, Platform.pool(CORES), policy), jobs, tolerance=0.0)
+        assert found(report) == (0, BINDING[policy]), str(report)
+
+
+@each_policy
+@settings(deadline=None, max_examples=60)
+@given(log=rows(CORES, overruns=False), data=st.data())
+def test_a_start_that_is_moved_is_noticed(policy, log, data):
+    jobs = as_workload(as_jobs(log))
+    made = schedule_of(run(jobs, Platform.pool(CORES), policy))
+    row = data.draw(st.integers(0, len(made.rows) - 1))
+    later = data.draw(st.integers(1, 100))
+    moved = pl.when(pl.int_range(pl.len()) == row).then(later).otherwise(0.0)
+    other = replace(made, rows=made.rows.with_columns(pl.col("start_time", "finish_time") + moved))
+    violations, _ = found(check_schedule(other, jobs, CORES, policy, tolerance=0.0))
+    assert violations > 0
+
+
+@each_policy
+@settings(deadline=None, max_examples=60)
+@given(log=rows(CORES), kill=st.booleans())
+def test_laws_are_information_where_jobs_outlive_their_estimates(policy, log, kill):
+    jobs = as_workload(as_jobs(log))
+    report = check_schedule(run(jobs, CORES, policy, kill_at_walltime=kill), jobs)
+    assert report.ok, str(report)
+    outlives = any(run_time > walltime for _, run_time, _, walltime in log)
+    first_law = BINDING[policy][4]
+    assert report[first_law].binds == (kill or not outlives)
+
+
+@each_policy
+@settings(deadline=None, max_examples=60)
+@given(jobs=requests(licences=True, partitions=True), platform=platforms())
+def test_no_built_in_takes_more_of_a_machine_than_is_free(policy, jobs, platform):
+    log = as_workload(jobs)
+    report = check_schedule(run(log, platform, policy), log, tolerance=0.0)
+    assert report.ok, str(report)
+
+
+@each_policy
+@settings(deadline=None, max_examples=60)
+@given(log=rows(CORES, overruns=False, most=12), data=st.data())
+def test_laws_hold_with_dependencies(policy, log, data):
+    jobs = [{**job, "run": max(job["run"], 1)} for job in as_jobs(log)]
+    for number, job in enumerate(jobs):
+        on = data.draw(st.lists(st.integers(0, number - 1), max_size=2)) if number else []
+        job["depends_on"] = ",".join(map(str, on)) or None
+        job["think"] = data.draw(st.sampled_from([None, 0, 5, 300]))
+        job["walltime"] = max(job["walltime"], job["run"])
+    log = as_workload(jobs)
+    report = check_schedule(run(log, Platform.pool(CORES), policy), log, tolerance=0.0)
+    assert report.ok, str(report)
+
+
+@each_policy
+@pytest.mark.parametrize(("name", "cores"), [("theta-2022", 4360), ("seth-like-50k", 480)])
+def test_every_built_in_keeps_its_laws_on_the_reference_logs(policy, name, cores):
+    path = CASES / "swf" / f"{name}.swf.gz"
+    if not path.exists():
+        pytest.skip(f"the reference logs are not here: no {path.name} under UNSPOOL_CASES")
+    log = read_workload(path)
+    report = check_schedule(run(log, cores, policy), log, tolerance=0.0)
+    assert found(report) == (0, BINDING[policy]), str(report)
+
+
+def test_easy_keeps_its_laws_on_a_log_of_ten_thousand_jobs():
+    log = lublin(10_000, cores=480, load=0.9, seed=1)
+    report = check_schedule(run(log, 480, "easy"), log, tolerance=0.0)
+    assert found(report) == (0, BINDING["easy"]), str(report)
+    assert report["promise"].checked > 100
