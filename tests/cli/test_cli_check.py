@@ -48,7 +48,11 @@ def test_json_has_every_law_with_its_example_and_whether_it_binds(unspool, write
     assert told["ok"] is False
     by_law = {law["law"]: law for law in told["laws"]}
     assert by_law["once"]["example"] == "job c of the log never runs"
-    assert (by_law["capacity"]["violations"], by_law["capacity"]["worst"], by_law["capacity"]["unit"]) == (1, 3.0, "cores")
+    assert (by_law["capacity"]["violations"], by_law["capacity"]["worst"], by_law["capacity"]["unit"]) == (
+        1,
+        3.0,
+        "cores",
+    )
     assert by_law["run time"]["reasons"] == ["the schedule does not say when jobs end"]
 
 
@@ -58,7 +62,10 @@ def test_wrong_input_exits_with_2(unspool, write):
     for arguments, told in (
         (("nothing.csv", "log.csv", "-p", 4), "nothing.csv: there is no such file"),
         (("plain.csv", "log.csv"), "log.csv does not say how large its machine was; give a platform, such as -p 480"),
-        (("plain.csv", "log.csv", "-p", 4, "--policy", "esay"), "unknown policy with laws 'esay'; did you mean 'easy'?"),
+        (
+            ("plain.csv", "log.csv", "-p", 4, "--policy", "esay"),
+            "unknown policy with laws 'esay'; did you mean 'easy'?",
+        ),
         (("plain.csv", "log.csv", "-p", 4, "--tolerance", "-1"), "the tolerance is -1 s; expected 0 or more"),
         (("plain.csv", "log.csv", "-p", 4, "--tolerance", "nan"), "the tolerance is nan s; expected 0 or more"),
     ):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.build import POLICIES
+from tests.oracles import audit
 from tests.strategies import as_jobs, as_workload, platforms, requests, rows
 
 from unspool.model.platform import Platform
@@ -60,6 +61,24 @@ def test_a_start_that_is_moved_is_noticed(policy, log, data):
     assert violations > 0
 
 
+@settings(deadline=None, max_examples=150)
+@given(log=rows(CORES, overruns=False), policy=st.sampled_from(POLICIES), data=st.data())
+def test_violations_are_counted_as_the_definitions_do(log, policy, data):
+    """Schedules that somebody made and somebody else disturbed, so that some laws hold here and there."""
+    log = [(submit, max(run_time, 1), size, walltime) for submit, run_time, size, walltime in log]
+    jobs = as_workload(as_jobs(log))
+    made = schedule_of(run(jobs, Platform.pool(CORES), policy))
+    delay = st.sampled_from([0.0, 0.0, 0.0, 1.0, 7.0, 40.0, 200.0])
+    delays = data.draw(st.lists(delay, min_size=len(log), max_size=len(log)))
+    other = replace(made, rows=made.rows.with_columns(pl.col("start_time", "finish_time") + pl.Series(delays)))
+    starts = dict(other.rows.select("job_id", "start_time").rows())
+    starts = [starts[str(number)] for number in range(len(log))]
+    order, greedy = (check_schedule(other, jobs, CORES, "fcfs", tolerance=0.0)[law] for law in ("order", "greedy"))
+    assert (order.violations, greedy.violations) == audit.fcfs(log, starts, CORES)
+    promise, greedy = (check_schedule(other, jobs, CORES, "easy", tolerance=0.0)[law] for law in ("promise", "greedy"))
+    assert (promise.checked, promise.violations, greedy.violations) == audit.easy(log, starts, CORES)
+
+
 @each_policy
 @settings(deadline=None, max_examples=60)
 @given(log=rows(CORES), kill=st.booleans())
@@ -73,7 +92,7 @@ def test_laws_are_information_where_jobs_outlive_their_estimates(policy, log, ki
 
 
 @each_policy
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(jobs=requests(licences=True, partitions=True), platform=platforms())
 def test_no_built_in_takes_more_of_a_machine_than_is_free(policy, jobs, platform):
     log = as_workload(jobs)
@@ -105,6 +124,23 @@ def test_every_built_in_keeps_its_laws_on_the_reference_logs(policy, name, cores
     log = read_workload(path)
     report = check_schedule(run(log, cores, policy), log, tolerance=0.0)
     assert found(report) == (0, BINDING[policy]), str(report)
+
+
+@pytest.mark.parametrize(
+    ("case", "policy", "promise", "greedy"), [("fcfs_fast", "fcfs", None, 0), ("easy_bf_fast", "easy", 0, 2)]
+)
+def test_what_batsched_did_with_250_jobs_is_found_as_batsim_wrote_it(case, policy, promise, greedy):
+    path = CASES / "batsim" / "golden" / f"hpc250s1_cluster512_{case}" / "out_jobs.csv"
+    if not path.exists():
+        pytest.skip("the recorded runs of Batsim are not here")
+    columns = {"submit_time": "submission_time", "run_time": "execution_time", "walltime": "requested_time"}
+    log = read_workload(path, columns={**columns, "cores": "requested_number_of_resources"})
+    # Messages of Batsim take up to 2 ms of simulated time; the run used 128 of its 512 machines.
+    report = check_schedule(path, log, 128, policy, tolerance=0.05)
+    assert report["machines"].checked == report["once"].checked == 250
+    assert sum(report[law].violations for law in ("once", "submission", "run time", "capacity", "machines")) == 0
+    assert report["greedy"].violations == greedy
+    assert promise is None or (report["promise"].checked, report["promise"].violations) == (25, promise)
 
 
 def test_easy_keeps_its_laws_on_a_log_of_ten_thousand_jobs():

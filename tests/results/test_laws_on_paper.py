@@ -14,7 +14,9 @@ def schedule(starts, finishes=None, held=None):
     ids = [chr(ord("a") + at) for at, start in enumerate(starts) if start is not None]
     times = [start for start in starts if start is not None]
     rows = pl.DataFrame({"job_id": ids, "start_time": times}, schema_overrides={"start_time": pl.Float64})
-    rows = rows.with_columns(finish_time=pl.Series(finishes or [None] * len(ids), dtype=pl.Float64), killed=pl.lit(False))
+    rows = rows.with_columns(
+        finish_time=pl.Series(finishes or [None] * len(ids), dtype=pl.Float64), killed=pl.lit(False)
+    )
     names = ("row", "first_machine", "last_machine", "units")
     table = None if held is None else pl.DataFrame(held, schema=dict.fromkeys(names, pl.Int64), orient="row")
     return Schedule("by hand", "csv", rows, table)
@@ -214,7 +216,7 @@ def test_laws_of_a_policy_are_information_where_jobs_outlive_their_estimates():
     report = check_schedule(schedule([0, 11, 2]), jobs, 4, "easy")
     assert report.ok
     assert report["promise"].violations == 1
-    assert report["promise"].reasons == ("1 jobs ran longer than their estimate",)
+    assert report["promise"].reasons == ("jobs that ran longer than their estimates: 1",)
     assert report["capacity"].binds
 
 

@@ -153,10 +153,10 @@ def _reasons(schedule: Schedule, found: Match, parameters: str, tolerance: float
     rounding = np.spacing(np.abs(found.finish[jobs]) + np.abs(found.start[jobs]))
     too_long = int((ran > found.estimate[jobs] + tolerance + rounding).sum())
     if too_long:
-        reasons.append(f"{too_long:,} jobs ran longer than their estimate")
+        reasons.append(f"jobs that ran longer than their estimates: {too_long:,}")
     again = len(found.job_of_row) - len(jobs) - int((found.job_of_row < 0).sum())
     if again:
-        reasons.append(f"{again:,} starts are of jobs that had started before")
+        reasons.append(f"starts of jobs that had started before: {again:,}")
     return reasons
 
 
