@@ -115,6 +115,12 @@ def test_fcfs_order():
     assert broken(schedule([10, 0]), jobs, 2, "fcfs") == {"order": (1, 10.0)}
 
 
+def test_fcfs_order_between_decision_instants():
+    # Nothing ends or arrives at 10 and at 20. a waits at 0 and at 15, where it fits.
+    jobs = [(0, 5, 1, 5), (0, 5, 1, 5)]
+    assert broken(schedule([20, 10]), jobs, 2, "fcfs") == {"order": (1, 10.0), "greedy": (2, 20.0)}
+
+
 def test_fcfs_greedy():
     jobs = [(0, 10, 2, 10), (0, 10, 2, 10)]
     assert broken(schedule([0, 13]), jobs, 2, "fcfs") == {"greedy": (1, 3.0)}

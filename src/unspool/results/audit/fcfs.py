@@ -17,7 +17,7 @@ def follow_fcfs(found: Match, cores: int, tolerance: float, progress: Progress) 
     for instant in instants_of(found, tolerance):
         for job in instant.between:
             pool.leave(job)
-        _check_order(order, pool, instant.between, tolerance)
+            _check_order(order, pool, [job], tolerance)
         lasting, _ = pool.move_on(instant)
         for job in lasting:
             pool.begin(job)
