@@ -2,6 +2,7 @@
 
 import gzip
 
+import polars as pl
 import pytest
 from tests.build import workload
 
@@ -46,6 +47,15 @@ def test_swf_starts_after_its_wait(tmp_path):
         "; MaxProcs: 4\n1 5 7 10 3 -1 -1 3 10 -1 1 1 -1 -1 -1 -1 -1 -1\n2 6 -1 9 1 -1 -1 1 9 -1 1" + " -1" * 7
     )
     assert times(read_schedule(path)) == [("1", 12.0, 22.0)], "a job without a wait did not start"
+
+
+def test_submit_times_that_are_not_those_of_the_log_are_told(tmp_path):
+    path = tmp_path / "other.swf"
+    path.write_text("1 100 0 10 3 -1 -1 3 10 -1 1 1" + " -1" * 6 + "\n")
+    jobs = workload([(0, 10, 3, 10)])
+    log = type(jobs).of(jobs.table.with_columns(job_id=pl.lit("1")))
+    note = "1 submit times of the schedule are not those of the log: is its clock another one?"
+    assert check_schedule(path, log, 4).notes == (note,)
 
 
 def test_plain_csv_packed_or_not_with_columns_in_any_order(tmp_path):

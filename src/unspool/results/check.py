@@ -98,7 +98,7 @@ def check_schedule(
         _verdict(law, tally, _why_not(law, tally, why, reasons, found, platform)) for law, tally in tallies.items()
     ]
     subject = f"{schedule.name} ({schedule.kind}), {workload.name} on {platform.name}, laws of {policy or name}"
-    return Report(subject, tuple(verdicts), _notes(found, tolerance))
+    return Report(subject, tuple(verdicts), _notes(schedule, found, tolerance))
 
 
 def policy_of(text: str) -> tuple[str, str]:
@@ -198,8 +198,14 @@ def _verdict(law: str, tally: Tally, reasons: tuple[str, ...]) -> Verdict:
     )
 
 
-def _notes(found: Match, tolerance: float) -> tuple[str, ...]:
+def _notes(schedule: Schedule, found: Match, tolerance: float) -> tuple[str, ...]:
     notes = list(found.asked.notes)
+    if schedule.submit_times is not None:
+        known = found.job_of_row >= 0
+        off = schedule.submit_times.to_numpy()[known] - found.submit[found.job_of_row[known]]
+        others = int((np.abs(off) > tolerance).sum())
+        if others:
+            notes.append(f"{others:,} submit times of the schedule are not those of the log: is its clock another one?")
     least = float(np.nanmax(np.spacing(found.row_finish), initial=0.0))
     if least > tolerance > 0.0:
         notes.append(f"times are so large that they are only known to {least:.1g} s; give a tolerance above that")

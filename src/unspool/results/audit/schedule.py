@@ -38,7 +38,8 @@ class Schedule:
     `rows` has job_id, start_time, finish_time (null where the schedule does not say) and killed, one row a start.
     `held` has the machines of a row where they are known: row, first_machine, last_machine, units on each (null: one
     machine for each unit of the job). `turned_away` are the ids of jobs of which the schedule says that they did not
-    run. `has_attempts`: a job with several rows was started several times, which is no mistake.
+    run. `has_attempts`: a job with several rows was started several times, which is no mistake. `workload_names` and
+    `submit_times` are those of the rows, where a file has its own.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Schedule:
     policy: str | None = None
     platform: Platform | None = None
     workload_names: pl.Series | None = None
+    submit_times: pl.Series | None = None
 
 
 def read_schedule(path: AnyPath) -> Schedule:
@@ -99,10 +101,9 @@ def schedule_of(result: Result) -> Schedule:
 def _from_swf(path: AnyPath) -> Schedule:
     log = read_swf(path)
     start = log.table["submit_time"] + log.column("logged_wait")
-    rows = pl.DataFrame(
-        {"job_id": log.table["job_id"], "start_time": start, "finish_time": start + log.table["run_time"]}
-    ).with_columns(killed=pl.lit(False))
-    return Schedule(Path(path).name, "swf", rows.drop_nulls("start_time"))
+    table = log.table.select("job_id", "submit_time", start_time=start, finish_time=start + log.table["run_time"])
+    ran = table.drop_nulls("start_time").with_columns(killed=pl.lit(False))
+    return Schedule(Path(path).name, "swf", ran.drop("submit_time"), submit_times=ran["submit_time"])
 
 
 def _from_csv(cells: Cells, path: AnyPath) -> Schedule:
@@ -123,6 +124,7 @@ def _from_batsim(cells: Cells, path: AnyPath) -> Schedule:
             "workload": _named(cells, ("workload_name",), path),
             "start_time": _seconds(cells, _START, path),
             "finish_time": _seconds(cells, _FINISH, path),
+            "submit_time": _seconds(cells, ("submission_time",), path),
             "killed": _named(cells, ("final_state",), path) == _KILLED,
             "machines": _named(cells, ("allocated_resources",), path),
             "line": cells.lines,
@@ -144,6 +146,7 @@ def _from_batsim(cells: Cells, path: AnyPath) -> Schedule:
         held=pl.DataFrame(held, schema=_HELD, orient="row"),
         turned_away=frozenset(rejected),
         workload_names=ran["workload"],
+        submit_times=ran["submit_time"],
     )
 
 
