@@ -13,7 +13,7 @@ from tests.oracles import audit
 from tests.strategies import as_jobs, as_workload, platforms, requests, rows
 
 from unspool.model.platform import Platform
-from unspool.results.audit.schedule import schedule_of
+from unspool.results.audit.schedule import Schedule, schedule_of
 from unspool.results.check import check_schedule
 from unspool.results.run import run
 from unspool.workloads import read_workload
@@ -21,6 +21,7 @@ from unspool.workloads.synthetic import lublin
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases"))
 CORES = 8
+HELD = dict.fromkeys(("row", "first_machine", "last_machine", "units"), pl.Int64)
 
 each_policy = pytest.mark.parametrize("policy", POLICIES)
 
@@ -113,6 +114,36 @@ def test_laws_hold_with_dependencies(policy, log, data):
     log = as_workload(jobs)
     report = check_schedule(run(log, Platform.pool(CORES), policy), log, tolerance=0.0)
     assert report.ok, str(report)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    log=rows(CORES + 1, most=10),
+    starts=st.lists(
+        st.tuples(
+            st.integers(0, 11).map(str),
+            st.floats(-9, 300) | st.integers(0, 30).map(lambda tens: 10.0 * tens),
+            st.sampled_from([None, -3.0, 0.0, 1e-7, 50.0]),
+        ),
+        max_size=14,
+    ),
+    policy=st.sampled_from(POLICIES),
+    platform=st.sampled_from([f"{CORES}", f"{CORES}x1", f"2x{CORES}"]),
+    tolerance=st.sampled_from([0.0, 1e-6, 3.0]),
+    machines=st.booleans(),
+)
+def test_any_nonsense_is_judged(log, starts, policy, platform, tolerance, machines):
+    """Jobs too large, missing, unknown, several times, before their submission, ending before they start."""
+    table = [(name, start, None if length is None else start + length, False) for name, start, length in starts]
+    types = {"job_id": pl.String, "start_time": pl.Float64, "finish_time": pl.Float64, "killed": pl.Boolean}
+    held = pl.DataFrame([(row, 0, 0, None) for row in range(len(table))], schema=HELD, orient="row")
+    made = Schedule("any", "csv", pl.DataFrame(table, schema=types, orient="row"), held if machines else None)
+    report = check_schedule(made, as_workload(as_jobs(log)), platform, policy, tolerance=tolerance)
+    assert str(report)
+    names = {name for name, _, _ in starts}
+    unknown = [name for name in names if int(name) >= len(log)]
+    missing = [number for number, job in enumerate(log) if job[2] <= CORES and str(number) not in names]
+    assert report["once"].violations >= len(unknown) + len(missing)
 
 
 @each_policy

@@ -184,9 +184,10 @@ class _Profile:
 
     def change(self, start: float, end: float, amount: int) -> None:
         """Add `amount` to what is free from `start`, or from the beginning if that is later, to `end`."""
-        if end <= self.times[0]:
+        start = max(start, self.times[0])
+        if end <= start:
             return
-        first = self._index(max(start, self.times[0]))
+        first = self._index(start)
         last = self._index(end)
         for at in range(first, last):
             self.free[at] += amount
