@@ -18,17 +18,15 @@ __all__ = ["app", "main", "run_command"]
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "UNSPOOL_DEBUG"
 _LONGEST = 1000  # characters of a complaint
-_CHECK = """Hold a finished schedule against the laws of a policy.
-
-Ours or another tool's: it is followed event by event from its own starts and ends. Laws that do not bind, such as
-promises where jobs ran longer than their estimates, are told as information. Exits with 1 if one that binds is broken.
-
-unspool check results/easy log.swf
-
-unspool check other-tool.swf log.swf -p 480 --policy easy
-
-unspool check out_jobs.csv log.csv -p 512 --policy conservative --tolerance 0.001
-"""
+_CHECK = (
+    "Hold a finished schedule against the laws of a policy.\n\n"
+    "Ours or another tool's: it is followed event by event from its own starts and ends. Laws that do not bind, such "
+    "as promises where jobs ran longer than their estimates, are told as information. Exits with 1 if one that binds "
+    "is violated.\n\n"
+    "unspool check results/easy log.swf\n\n"
+    "unspool check other-tool.swf log.swf -p 480 --policy easy\n\n"
+    "unspool check out_jobs.csv log.csv -p 512 --policy easy --tolerance 1e-3"
+)
 
 app = App(
     name="unspool",
