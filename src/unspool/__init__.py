@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from unspool.platforms import read_platform
     from unspool.policies.base import Annotate, Kill, Reject, Scheduler, Start, WakeAt
     from unspool.policies.view import Job, View
+    from unspool.results.check import check_schedule
     from unspool.results.compare import compare, comparison
+    from unspool.results.conformity import check_policy
     from unspool.results.result import Result
     from unspool.results.run import run
     from unspool.results.store import load, save
@@ -29,7 +31,9 @@ _HOME = {
     "unspool.platforms": ("read_platform",),
     "unspool.policies.base": ("Annotate", "Kill", "Reject", "Scheduler", "Start", "WakeAt"),
     "unspool.policies.view": ("Job", "View"),
+    "unspool.results.check": ("check_schedule",),
     "unspool.results.compare": ("compare", "comparison"),
+    "unspool.results.conformity": ("check_policy",),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
     "unspool.results.store": ("load", "save"),
@@ -41,7 +45,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
     "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "compare", "comparison", "load", "read_platform", "read_workload", "run", "save", "write_workload",
+    "check_policy", "check_schedule", "compare", "comparison", "load", "read_platform", "read_workload", "run", "save",
+    "write_workload",
 ]  # fmt: skip
 
 

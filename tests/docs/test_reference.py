@@ -16,6 +16,8 @@ from unspool.model.prices import Price
 from unspool.model.workload import COLUMNS
 from unspool.platforms.cluster import _STRUCTS
 from unspool.plugins import BUILT_IN
+from unspool.results.audit.laws import LAWS, POLICY_LAWS
+from unspool.results.conformity import _RULES
 from unspool.results.result import TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND
@@ -108,7 +110,7 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
 @pytest.mark.parametrize(
     ("verb", "at"),
     [
-        ("run", 0), ("compare", 0), ("convert", 0), ("inspect", 0), ("validate", 0), ("plugins", 0),
+        ("run", 0), ("check", 0), ("compare", 0), ("convert", 0), ("inspect", 0), ("validate", 0), ("plugins", 0),
         ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2),
     ],
 )  # fmt: skip
@@ -127,6 +129,17 @@ def test_verbs_are_those_of_the_help():
         run_command(["--help"])
     verbs = re.findall(r"^│ ([a-z]+) ", output.getvalue(), re.MULTILINE)
     assert sorted(re.findall(r"^## unspool (\w+)$", section("command-line"), re.MULTILINE)) == sorted(verbs)
+
+
+def test_laws_are_those_of_the_audit():
+    told, _, of_policies = tables("laws")
+    assert [(row[0].strip("`"), row[1]) for row in told] == list(LAWS.items())
+    every = [name for name, (_, _, of, _) in zip(LAWS, told, strict=True) if of == "every schedule"]
+    for policy, laws in POLICY_LAWS.items():
+        found = [law for law, (_, _, of, _) in zip(LAWS, told, strict=True) if policy in of.split(", ")]
+        assert sorted(found) == sorted(laws)
+    assert not set(every) & set().union(*POLICY_LAWS.values())
+    assert [(row[0].strip("`"), row[1]) for row in of_policies] == [(law, says) for law, (says, _) in _RULES.items()]
 
 
 def test_settings_are_those_of_the_config():

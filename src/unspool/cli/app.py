@@ -23,6 +23,15 @@ _COMPARE = """Compare results job by job, with confidence intervals.
 For example: unspool compare OUT --baseline easy --by size --warm-up 7d
 
 An interval says how much a figure varies over stretches of this log; it says nothing of other logs."""
+_CHECK = (
+    "Hold a finished schedule against the laws of a policy.\n\n"
+    "Ours or another tool's: it is followed event by event from its own starts and ends. Laws that do not bind, such "
+    "as promises where jobs ran longer than their estimates, are told as information. Exits with 1 if one that binds "
+    "is violated.\n\n"
+    "unspool check results/easy log.swf\n\n"
+    "unspool check other-tool.swf log.swf -p 480 --policy easy\n\n"
+    "unspool check out_jobs.csv log.csv -p 512 --policy easy --tolerance 1e-3"
+)
 
 app = App(
     name="unspool",
@@ -37,6 +46,7 @@ app.command("unspool.cli.convert:convert", name="convert", help="Turn a log into
 app.command("unspool.cli.generate:generate", name="generate", help="Make a log after a model, or like another log.")
 app.command("unspool.cli.inspect:inspect", name="inspect", help="Say what is in a log, a platform or a result.")
 app.command("unspool.cli.validate:validate", name="validate", help="Check files, without running anything.")
+app.command("unspool.cli.check:check", name="check", help=_CHECK)
 app.command("unspool.cli.plugins:plugins", name="plugins", help="List policies, formats and machine selections.")
 app.register_install_completion_command(name="--install-completion", help="Install completion for your shell.")
 

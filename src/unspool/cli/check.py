@@ -1,0 +1,107 @@
+"""`unspool check`: hold a finished schedule against the laws of a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from unspool.cli.config import RunConfig
+from unspool.cli.output import Announcement, Progress, note, print_json, print_table, print_text
+from unspool.platforms import read_platform
+from unspool.results.audit.laws import Report, Verdict
+from unspool.results.audit.schedule import read_schedule
+from unspool.results.check import check_schedule, policy_of
+from unspool.workloads import read_workload
+
+__all__ = ["check"]
+
+VIOLATED = 1
+
+
+def check(
+    schedule: Path,
+    log: str,
+    /,
+    *,
+    platform: Annotated[str | None, Parameter(name=["--platform", "-p"], allow_leading_hyphen=True)] = None,
+    policy: str | None = None,
+    tolerance: float = 1e-6,
+    format: str | None = None,
+    columns: Annotated[list[str] | None, Parameter(negative=())] = None,
+    json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+) -> int:
+    """Hold a finished schedule, ours or another tool's, against the laws of a policy.
+
+    Parameters
+    ----------
+    schedule
+        A folder of results, SWF (start = submit time + wait), the jobs file of Batsim, or CSV with id,start.
+    log
+        The log that it is a schedule of: SWF, CSV or Parquet, packed with gzip or not.
+    platform
+        What it ran on: 480, 128x16, 128x16:64GiB:2gpu, or a YAML, TOML, JSON file.
+        Without it, that of the result, or as many cores as the log says its machine had.
+    policy
+        Whose laws: fcfs, easy, conservative, or none (only those of every schedule).
+        Without it, the policy of the result if it is one of these, else none.
+    tolerance
+        Seconds by which times may differ and still be the same.
+    format
+        Format of the log, where its name does not tell: swf, csv, tsv or parquet.
+    columns
+        For CSV and Parquet, our column = the file's, as in run_time=duration.
+    json
+        Print JSON.
+    """
+    if policy is not None:
+        policy_of(policy)
+    where = None if platform is None else read_platform(platform)
+    with Announcement(f"reading {log} …"):
+        jobs = read_workload(log, format, RunConfig(columns=columns or []).column_map())
+    for text in jobs.notes:
+        note(f"{jobs.name}: {text}")
+    with Announcement(f"reading {schedule} …"):
+        made = read_schedule(schedule)
+    progress = Progress("checking")
+    try:
+        report = check_schedule(made, jobs, where, policy, tolerance=tolerance, progress=progress)
+    finally:
+        progress.clear()
+    for text in report.notes:
+        note(text)
+    if json:
+        print_json(report.as_dict())
+    else:
+        _print(report)
+    return 0 if report.ok else VIOLATED
+
+
+def _print(report: Report) -> None:
+    rows = [
+        (
+            verdict.law,
+            _kind(verdict),
+            f"{verdict.checked:,} {verdict.of}",
+            f"{verdict.violations:,}",
+            verdict.worst_text,
+        )
+        for verdict in report.verdicts
+    ]
+    print_table(("law", "binds", "checked", "violations", "worst"), rows, report.subject)
+    examples = [f"{verdict.law}: {verdict.example}" for verdict in report.verdicts if verdict.example]
+    reasons: dict[str, list[str]] = {}
+    for verdict in report.verdicts:
+        for reason in verdict.reasons:
+            reasons.setdefault(reason, []).append(verdict.law)
+    if examples:
+        print_text("\n" + "\n".join(examples))
+    if reasons:
+        print_text("\n" + "\n".join(f"information, {', '.join(laws)}: {reason}" for reason, laws in reasons.items()))
+    broken = ", ".join(verdict.law for verdict in report.violations)
+    print_text("\n" + (f"VIOLATED: {broken}" if broken else "no law that binds is violated"))
+
+
+def _kind(verdict: Verdict) -> str:
+    return "yes" if verdict.binds else "information"
