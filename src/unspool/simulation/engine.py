@@ -6,12 +6,14 @@ returns to Python only to grow an array or to report progress.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from time import perf_counter
 
 import numpy as np
 import polars as pl
 
+from unspool.engine.copying import copied
 from unspool.engine.events import DEFERRED, WAKE, push_event
 from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
@@ -166,18 +168,59 @@ class Engine:
             self._adopt(policy)
         compile_for(self.state)
 
-    def run(self, policy: Policy, progress: Callable[[int, int], None] | None = None) -> None:
-        """Run to the end under a policy. `progress` is called now and then with (jobs started, jobs in all)."""
+    def run(
+        self, policy: Policy, progress: Callable[[int, int], None] | None = None, until: float = float("inf")
+    ) -> None:
+        """Run under a policy to the end, or until all is done that happens up to a time; another `run` goes on.
+
+        `progress` is called now and then with (jobs started, jobs in all).
+        """
+        clock = self.core.clock[0]
+        clock["until"] = until
         if isinstance(policy, CompiledScheduler):
             self._run_compiled(policy, progress)
         else:
             self._run_outside(policy, progress)
-        left = int(self.core.clock[0]["queued"])
-        if left:
+        clock["until"] = float("inf")
+        left = int(clock["queued"])
+        if left and until == float("inf"):
             shown = ", ".join(self.id_of(job) for job in self.waiting_jobs(0, _SHOWN)) + (
                 ", …" if left > _SHOWN else ""
             )
             raise RunError(f"nothing is left to happen, but the policy let {left} jobs wait for ever: {shown}")
+
+    # Other futures.
+
+    def fork(self) -> Engine:
+        """A run of its own that begins where this one is; what happened so far is copied, the jobs are shared."""
+        twin = copy.copy(self)
+        twin.state = copied(self.state)
+        twin.annotations = {job: list(texts) for job, texts in self.annotations.items()}
+        twin._turned_away = list(self._turned_away)
+        twin._pending = {token: list(decisions) for token, decisions in self._pending.items()}
+        twin._seen_running = self._seen_running.copy()
+        twin._predictor = self._predictor.fork(twin)
+        return twin
+
+    def fork_with(self, policy: Policy) -> tuple[Engine, Policy]:
+        """A fork, and a copy of the policy for it: by its `copy()` where it has one, else a deep copy.
+
+        Jobs that a deep copy holds are those of the fork.
+        """
+        twin = self.fork()
+        own_copy = getattr(policy, "copy", None)
+        return twin, own_copy() if callable(own_copy) else copy.deepcopy(policy, {id(self): twin})
+
+    def snapshot(self) -> Engine:
+        """What `restore` goes back to; it is a fork, and can be restored as often as wanted."""
+        return self.fork()
+
+    def restore(self, snapshot: Engine) -> None:
+        """Go back to a snapshot of this run."""
+        if snapshot._problem is not self._problem:
+            raise RunError("a snapshot can be restored only in the run that it was taken of, or in a fork of it")
+        self.__dict__.update(snapshot.fork().__dict__)
+        self._predictor = self._predictor.fork(self)
 
     # What a view asks.
 
