@@ -15,7 +15,7 @@ from unspool.policies.predictors.lasttwo import LastTwo
 from unspool.policies.schedulers.easy import Easy
 from unspool.simulation.engine import Engine
 
-NAMES = ("fcfs", "easy", "conservative", "easy:order=wfp3", "multifactor", "easy:predictor=last-two", "filler")
+ON_A_POOL = ("fcfs", "easy", "conservative", "multifactor", "easy:order=wfp3,predictor=last-two")
 
 
 class PatientPolicy:
@@ -48,17 +48,27 @@ def journal(engine):
     ].tobytes()
 
 
-@settings(deadline=None, max_examples=25)
-@given(jobs=requests(), platform=platforms(), name=st.sampled_from(NAMES), at=st.integers(0, 120))
-def test_both_branches_of_a_fork_equal_an_uninterrupted_run(jobs, platform, name, at):
+def branches_equal_the_whole(jobs, platform, name, at):
     policy = build("schedulers", name)
-    whole, first = (Engine(as_workload(jobs), platform) for _ in range(2))
+    whole, first = (Engine(jobs, platform) for _ in range(2))
     whole.run(policy)
     first.run(policy, until=float(at))
     second = first.fork()
     second.run(policy)
     first.run(policy)
-    assert journal(first) == journal(second) == journal(whole)
+    return journal(first) == journal(second) == journal(whole)
+
+
+@settings(deadline=None, max_examples=40)
+@given(jobs=requests(), name=st.sampled_from(ON_A_POOL), at=st.integers(0, 120))
+def test_both_branches_of_a_fork_equal_an_uninterrupted_run(jobs, name, at):
+    assert branches_equal_the_whole(as_workload(jobs), Platform.pool(7), name, at)
+
+
+@settings(deadline=None, max_examples=25)
+@given(jobs=requests(), platform=platforms(), name=st.sampled_from(["easy", "conservative"]), at=st.integers(0, 120))
+def test_they_do_so_on_machines(jobs, platform, name, at):
+    assert branches_equal_the_whole(as_workload(jobs), platform, name, at)
 
 
 @pytest.mark.parametrize("policy", [PatientPolicy(), Easy(predictor=TwoJobMemory())], ids=["policy", "predictor"])

@@ -27,6 +27,8 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     seed: _Seed = 0
     selection: str | None = None
     kill_at_walltime: bool = False
+    outages: str | None = None
+    on_loss: str = "requeue"
     format: str | None = None
     columns: list[str] = []
 
@@ -50,6 +52,8 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
         told = {name: value for name, value in msgspec.structs.asdict(self).items() if value not in (None, [])}
         if self.workload is not None:
             told["workload"] = os.path.abspath(self.workload)
+        if self.outages is not None and "=" not in self.outages:
+            told["outages"] = os.path.abspath(self.outages)
         if isinstance(self.platform, str) and not is_spec(self.platform):
             told["platform"] = os.path.abspath(self.platform)
         return told

@@ -46,6 +46,8 @@ def run(
     seed: int | None = None,
     select: str | None = None,
     kill_at_walltime: Annotated[bool | None, Parameter(negative=())] = None,
+    outages: str | None = None,
+    on_loss: str | None = None,
     format: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
@@ -74,13 +76,19 @@ def run(
         What stands on the command line wins.
     set_
         One setting as KEY=VALUE, as it would stand in the file: workload, platform, policy, seed, selection,
-        kill_at_walltime, format or columns.
+        kill_at_walltime, outages, on_loss, format or columns.
     seed
         For policies that draw random numbers. Default: 0.
     select
         How machines are chosen: first, best, worst, contiguous, spread or pack.
     kill_at_walltime
         End jobs at the walltime that they asked for; otherwise they run as long as the log says.
+    outages
+        When machines are down: mtbf=30d,repair=4h draws failures for each (shape=0.7 makes them come in clusters), or
+        a CSV file with machine,down_time,up_time lists them.
+    on_loss
+        What becomes of jobs on a lost machine: requeue, kill, or resume:1h from checkpoints an hour apart.
+        Default: requeue.
     format
         Format of the log, where its name does not tell: swf, csv, tsv or parquet.
     columns
@@ -100,7 +108,8 @@ def run(
     """
     given = {
         "workload": workload, "platform": platform, "policy": policy, "seed": seed, "selection": select,
-        "kill_at_walltime": kill_at_walltime, "format": format, "columns": columns,
+        "kill_at_walltime": kill_at_walltime, "outages": outages, "on_loss": on_loss, "format": format,
+        "columns": columns,
     }  # fmt: skip
     settings = read_config(config, set_ or [], given)
     if out is not None:
@@ -167,6 +176,8 @@ def _simulated(
                 scheduler,
                 seed=settings.seed,
                 kill_at_walltime=settings.kill_at_walltime,
+                outages=settings.outages,
+                on_loss=settings.on_loss,
                 progress=progress,
                 compiling=lambda: compiling,
             )

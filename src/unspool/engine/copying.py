@@ -7,11 +7,11 @@ from typing import TypeVar
 import numpy as np
 
 from unspool.engine.queue import list_waiting
-from unspool.engine.state import Array, Core, Guess, Later, Links, Order, Place, Plan, State
+from unspool.engine.state import Array, Core, Guess, Later, Links, Order, Outage, Place, Plan, State
 
 __all__ = ["copied"]
 
-T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess)
+T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage)
 
 _INPUT = {
     Core: ("jobs",),
@@ -21,6 +21,7 @@ _INPUT = {
     Links: ("links", "dependents"),
     Order: ("rule", "fixed", "user"),
     Guess: ("rule", "user"),
+    Outage: ("rule", "changes", "capacity"),
 }
 # Arrays that are filled from the front, by the field of the clock that counts what is in them.
 _FILLED = ("attempts", "rows")
@@ -38,6 +39,7 @@ def copied(state: State) -> State:
         None if state.links is None else _part(state.links, state),
         None if state.order is None else _part(state.order, state),
         None if state.guess is None else _part(state.guess, state),
+        None if state.outage is None else _part(state.outage, state),
     )
 
 

@@ -43,13 +43,15 @@ def begin_attempt(core: Core, job: int, first_row: int, row_count: int) -> None:
     core.fate[job]["attempt"] = at
     core.fate[job]["state"] = RUNNING
     note_ending(core, job, now + core.fate[job]["estimate"])
-    push_event(clock, core.events, now + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"]), END, job)
+    left = core.jobs[job]["run_time"] - core.fate[job]["done"]
+    push_event(clock, core.events, now + min(left, core.jobs[job]["walltime"]), END, job)
 
 
 @compiled
 def how_it_ends(core: Core, job: int) -> int:
     """How an attempt that nobody disturbs ends."""
-    return TIMED_OUT if core.jobs[job]["walltime"] < core.jobs[job]["run_time"] else COMPLETED
+    left = core.jobs[job]["run_time"] - core.fate[job]["done"]
+    return TIMED_OUT if core.jobs[job]["walltime"] < left else COMPLETED
 
 
 @compiled

@@ -13,7 +13,7 @@ from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import Array, Core, Later, Place
 
 __all__ = [
-    "change_gain", "clear_later", "free_machines", "licences_suffice", "take_picked", "touch",
+    "change_gain", "clear_later", "free_machines", "licences_suffice", "set_machine", "take_picked", "touch",
     "units_left",
     "units_that_fit",
     "watch",
@@ -105,6 +105,30 @@ def _change_machine(core: Core, place: Place, machine: int, shape: int, units: i
         if units > 0:
             bitset.add(place.bits, len(machines), machine)
     elif units < 0:
+        bitset.discard(place.bits, len(machines), machine)
+    if clock[0]["watched"] >= 0:
+        fit = units_that_fit(place, free, machine, clock[0]["watched"], False)
+        clock[0]["watched_units"] += fit - machines[machine]["now"]
+        machines[machine]["now"] = fit
+
+
+@compiled
+def set_machine(core: Core, place: Place, capacity: Array, machine: int, share: float) -> None:
+    """Give a machine that nobody uses all that it has (1), or nothing (0)."""
+    clock, free, machines = core.clock, place.free, place.machines
+    has_room = True
+    for resource in range(free.shape[1]):
+        left = share * capacity[machine, resource]
+        change = left - free[machine, resource]
+        place.total[resource] += change
+        if resource == 0:
+            clock[0]["free"] += int(change)
+        free[machine, resource] = left
+        if left < place.least[resource]:
+            has_room = False
+    if has_room and share > 0.0:
+        bitset.add(place.bits, len(machines), machine)
+    else:
         bitset.discard(place.bits, len(machines), machine)
     if clock[0]["watched"] >= 0:
         fit = units_that_fit(place, free, machine, clock[0]["watched"], False)

@@ -119,18 +119,15 @@ def _multifactor(core: Core, order: Order, job: int) -> float:
 def rank(core: Core, order: Order | None, shadow: Array | None, plan: Plan | None) -> None:
     """Deal the waiting jobs slots in the order of their keys as of now.
 
-    Without plans to keep, only if somebody could start (nobody does otherwise, whatever the order), or if slots run
-    out: those of jobs that left the queue are only found again here.
+    Without plans to keep, only if somebody could start: nobody does otherwise, whatever the order.
     """
     if order is None:
         return
     clock, fate = core.clock, core.fate
-    unseen = len(core.jobs) - clock[0]["seen"]
-    has_slots = clock[0]["next_slot"] + unseen + clock[0]["running"] <= len(core.waiting)
-    nobody_fits = plan is None and next_fitting(core, 0, clock[0]["free"], clock[0]["free"], NEVER) < 0
     if clock[0]["queued"] == 0:
         clock[0]["next_slot"] = 0
-    if clock[0]["queued"] == 0 or (nobody_fits and has_slots):
+        return
+    if plan is None and next_fitting(core, 0, clock[0]["free"], clock[0]["free"], NEVER) < 0:
         return
     ranked, keys = order.ranked, order.keys
     count = list_waiting(core, clock[0]["first"], ranked)

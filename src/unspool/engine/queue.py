@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from unspool.engine.bitset import WORD, lowest
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.state import CLASSES, NEVER, QUEUED, UNSEEN, Array, Core
+from unspool.engine.state import CLASSES, NEVER, QUEUED, Array, Core
 
 __all__ = [
     "dequeue", "empty_slots", "enqueue", "fill_slot", "first_waiting", "list_fresh", "list_waiting", "next_fitting",
@@ -38,9 +38,9 @@ def _class_of(size: int) -> int:
 def enqueue(core: Core, job: int) -> None:
     """A job joins the queue, in its slot; where the order changes with time, behind the others until all are ranked."""
     clock, fate = core.clock, core.fate
-    if fate[job]["state"] == UNSEEN:
-        clock[0]["seen"] += 1
     if clock[0]["next_slot"] >= 0:
+        if clock[0]["next_slot"] == len(core.waiting):
+            _close_gaps(core)
         fate[job]["slot"] = clock[0]["next_slot"]
         clock[0]["next_slot"] += 1
     fate[job]["state"] = QUEUED
@@ -52,6 +52,25 @@ def enqueue(core: Core, job: int) -> None:
     if slot < clock[0]["fresh"]:
         clock[0]["fresh"] = slot
     fill_slot(core, job)
+
+
+@compiled
+def _close_gaps(core: Core) -> None:
+    """Slots have run out, because jobs joined the queue more than once: move all to the front, in their order."""
+    clock = core.clock
+    slot = next_waiting(core, 0) if clock[0]["queued"] > 0 else -1
+    count = 0
+    while slot >= 0:
+        job = core.waiting[slot]["job"]
+        _clear(core, slot)
+        core.fate[job]["slot"] = count
+        fill_slot(core, job)
+        count += 1
+        slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
+    clock[0]["next_slot"] = count
+    clock[0]["first"] = 0 if count > 0 else len(core.waiting)
+    clock[0]["fresh"] = clock[0]["first"]
+    clock[0]["releases"] += 1  # what was found out of slots no longer holds
 
 
 @compiled

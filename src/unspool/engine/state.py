@@ -12,20 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ATTEMPT", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE",
-    "GUESS", "JOB", "KILLED", "LINK", "MACHINE", "NEVER", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "QUEUED",
-    "REJECTED", "ROOM", "ROW", "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT", "UNSEEN", "UNTIL",
-    "USAGE", "WAITING", "WORD", "Array", "Core", "Guess", "Later", "Links", "Order", "Place", "Plan", "State",
+    "ATTEMPT", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE",
+    "GUESS", "JOB", "KILLED", "LINK", "LOST", "MACHINE", "NEVER", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW",
+    "PREDICT", "QUEUED", "REJECTED", "ROOM", "ROW", "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT",
+    "UNSEEN", "UNTIL", "USAGE", "WAITING", "WORD", "Array", "Core", "Guess", "Later", "Links", "Order", "Outage",
+    "Place", "Plan", "State",
 ]  # fmt: skip
 
 
 Array = np.ndarray[Any, Any]
 
 # Why a compiled loop returned.
-DONE, DECIDE, DEFER, ROOM, PAUSE, UNTIL, PREDICT = 0, 1, 2, 3, 4, 5, 6
+DONE, DECIDE, DEFER, ROOM, PAUSE, UNTIL, PREDICT, OUTAGES = 0, 1, 2, 3, 4, 5, 6, 7
 
-# States of a job. An attempt ends in one of the last three.
-UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED = 0, 1, 2, 3, 4, 5, 6
+# States of a job. An attempt ends in one of the last four.
+UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED, LOST = 0, 1, 2, 3, 4, 5, 6, 7
 
 NEVER = float("inf")
 
@@ -42,8 +43,8 @@ CLOCK = np.dtype(
         ("queued", "i8"),
         ("first", "i8"),  # slot of the head of the queue; past the last slot where nobody waits
         ("fresh", "i8"),  # least queue slot that was filled since the scheduler last looked
-        ("seen", "i8"),  # jobs that have ever been in the queue
         ("next_slot", "i8"),  # where the order changes with time: the slot of the next arrival; else -1
+        ("next_change", "i8"),  # position in the list of machines that are lost or come back
         ("until", "f8"),  # a run stops before the first instant after this
         ("noted", "i8"),  # attempts whose start is counted in the usage of their users
         ("events", "i8"),
@@ -103,6 +104,7 @@ FATE = np.dtype(
         ("state", "i8"),
         ("slot", "i8"),  # place in the queue's order
         ("plan_row", "i8"),  # first of the rows of machines that its plan holds
+        ("done", "f8"),  # run time that a checkpoint has kept of earlier attempts
     ],
     align=True,
 )
@@ -162,6 +164,8 @@ RULE = np.dtype(
 )
 USAGE = np.dtype([("decayed", "f8"), ("since", "f8"), ("cores", "i8"), ("share", "f8")], align=True)
 GUESS = np.dtype([("kind", "i8"), ("job", "i8")], align=True)
+CHANGE = np.dtype([("time", "f8"), ("machine", "i8"), ("step", "i8")], align=True)  # +1 it is lost, -1 it comes back
+ON_LOSS = np.dtype([("fate", "i8"), ("checkpoint", "f8"), ("most", "i8"), ("known_until", "f8")], align=True)
 
 
 class Core(NamedTuple):
@@ -237,6 +241,16 @@ class Guess(NamedTuple):
     known: Array  # 1: this job's estimate was predicted
 
 
+class Outage(NamedTuple):
+    """Which machines are lost and come back, and when."""
+
+    rule: Array  # `ON_LOSS`
+    changes: Array  # `CHANGE`, by time; at one time those that are lost before those that come back
+    down: Array  # outages that each machine is in
+    losses: Array  # attempts that each job has lost
+    capacity: Array  # [machine, resource]
+
+
 class Links(NamedTuple):
     """Which job waits for the end of which."""
 
@@ -249,8 +263,8 @@ class State(NamedTuple):
     """All of one run. Functions take the part that they use: a call copies what it passes.
 
     A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
-    shadow, plan, links, order and guess only serve EASY, conservative backfilling, dependencies, orders that change
-    with time and predictors. Numba compiles a function for the types that it is given and leaves out the branch of
+    the others only serve EASY, conservative backfilling, dependencies, orders that change with time, predictors and
+    machines that come and go. Numba compiles a function for the types that it is given and leaves out the branch of
     `if place is None` that cannot be taken, so that a run compiles no more than it needs.
     """
 
@@ -262,3 +276,4 @@ class State(NamedTuple):
     links: Links | None = None
     order: Order | None = None
     guess: Guess | None = None
+    outage: Outage | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from unspool.engine.state import COMPLETED, KILLED, TIMED_OUT, Array, Core, Place
+from unspool.engine.state import COMPLETED, KILLED, LOST, TIMED_OUT, Array, Core, Place
 from unspool.errors import DecisionError
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Job", "Seen", "View"]
 
-_ENDED = (COMPLETED, TIMED_OUT, KILLED)
+_ENDED = (COMPLETED, TIMED_OUT, KILLED, LOST)
 _BLOCK = 64
 
 

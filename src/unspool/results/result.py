@@ -11,14 +11,18 @@ from typing import Any
 import polars as pl
 
 from unspool.metrics import measure
+from unspool.metrics.losses import lost_work
 from unspool.model.platform import Platform
 
 __all__ = ["COUNTS", "TABLES", "Result"]
 
-TABLES: tuple[str, ...] = ("jobs", "attempts", "allocations", "machines", "rejected")
+TABLES: tuple[str, ...] = ("jobs", "attempts", "allocations", "machines", "outages", "rejected")
 """The tables of a result."""
 
-COUNTS: tuple[str, ...] = ("jobs", "rejected", "rejected_records", "rejected_jobs", "jobs_without_estimate")
+COUNTS: tuple[str, ...] = (
+    "jobs", "rejected", "rejected_records", "rejected_jobs", "jobs_without_estimate", "outages", "lost_attempts",
+    "lost_jobs",
+)  # fmt: skip
 """What a result counts."""
 
 
@@ -26,7 +30,7 @@ COUNTS: tuple[str, ...] = ("jobs", "rejected", "rejected_records", "rejected_job
 class Result:
     """One workload on one platform under one policy.
 
-    `jobs`, `attempts`, `allocations`, `machines` and `rejected` are tables; `summary` has every figure.
+    `jobs`, `attempts`, `allocations`, `machines`, `outages` and `rejected` are tables; `summary` has every figure.
     """
 
     workload: str
@@ -36,6 +40,7 @@ class Result:
     attempts: pl.DataFrame
     allocations: pl.DataFrame
     machines: pl.DataFrame
+    outages: pl.DataFrame
     rejected: pl.DataFrame
     config: Mapping[str, Any]
     counts: Mapping[str, int]
@@ -51,6 +56,7 @@ class Result:
             "policy": self.policy,
             **self.counts,
             **measure(self.jobs, self.platform),
+            **lost_work(self.attempts),
             "seed": self.config["seed"],
             "notes": list(self.notes),
             "timing": self.timing,

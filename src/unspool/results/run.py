@@ -8,12 +8,14 @@ from os import PathLike, fspath
 from time import perf_counter
 from typing import Any
 
+from unspool.model.outages import OnLoss, Outages
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import read_platform
+from unspool.platforms.outages import read_outages
 from unspool.plugins import build
 from unspool.results.result import Result
-from unspool.results.tables import allocations_of, attempts_of, jobs_of, machines_of
+from unspool.results.tables import allocations_of, attempts_of, jobs_of, machines_of, outages_of
 from unspool.simulation.engine import Engine, Policy
 from unspool.workloads import read_workload
 
@@ -27,6 +29,8 @@ def run(
     *,
     seed: int = 0,
     kill_at_walltime: bool = False,
+    outages: Outages | str | PathLike[str] | None = None,
+    on_loss: OnLoss | str = "requeue",
     progress: Callable[[int, int], None] | None = None,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Result:
@@ -35,6 +39,9 @@ def run(
     The workload is a file or a `Workload`, the platform a text such as `480` or `128x16:64GiB`, a file or a `Platform`,
     the policy a name, a function of a view, or an object with `decide(view)`. Jobs run as long as the log says, also
     beyond the walltime that they asked for, unless `kill_at_walltime`.
+
+    `outages` says when machines are down: a file, a text such as `mtbf=30d,repair=4h`, or `Outages`; `on_loss` what
+    becomes of the jobs on them: `requeue`, `kill`, or `resume:1h` with the time between checkpoints.
 
     `progress` is called now and then with how many of how many jobs have started; `compiling()` is entered while the
     loop is compiled or loaded from disk.
@@ -47,9 +54,11 @@ def run(
         platform = read_platform(_text_of(platform))
     if not isinstance(workload, Workload):
         workload = read_workload(workload)
+    down = read_outages(outages, platform) if isinstance(outages, str | PathLike) else outages
+    after = OnLoss.parse(on_loss) if isinstance(on_loss, str) else on_loss
     read_s = perf_counter() - began
     began = perf_counter()
-    engine = Engine(workload, platform, seed=seed, kill_at_walltime=kill_at_walltime)
+    engine = Engine(workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, outages=down, on_loss=after)
     posed_s = perf_counter() - began
     began = perf_counter()
     with compiling():
@@ -61,14 +70,17 @@ def run(
     began = perf_counter()
     rejected = engine.rejected
     jobs = jobs_of(engine)
+    attempts = attempts_of(engine)
+    happened = outages_of(engine)
     return Result(
         workload=workload.name,
         platform=platform,
         policy=name,
         jobs=jobs,
-        attempts=attempts_of(engine),
+        attempts=attempts,
         allocations=allocations_of(engine),
         machines=machines_of(platform, jobs),
+        outages=happened,
         rejected=workload.rejected.vstack(rejected),
         config={
             **given,
@@ -76,6 +88,7 @@ def run(
             "seed": seed,
             "kill_at_walltime": kill_at_walltime,
             "selection": platform.selection,
+            **({} if down is None else {"outages": down.name, "on_loss": _text_of_loss(after)}),
         },
         counts={
             "jobs": len(jobs),
@@ -83,6 +96,9 @@ def run(
             "rejected_records": len(workload.rejected),
             "rejected_jobs": len(rejected),
             "jobs_without_estimate": engine.without_estimate,
+            "outages": len(happened),
+            "lost_attempts": int((attempts["how"] == "lost").sum()),
+            "lost_jobs": int((jobs["state"] == "lost").sum()),
         },
         notes=(*workload.notes, *engine.notes),
         timing={
@@ -99,6 +115,10 @@ def _text_of(given: Workload | Platform | str | int | PathLike[str]) -> str:
     if isinstance(given, Workload | Platform):
         return given.name
     return fspath(given) if isinstance(given, PathLike) else str(given)
+
+
+def _text_of_loss(on_loss: OnLoss) -> str:
+    return f"{on_loss.fate}:{on_loss.checkpoint_s:g}" if on_loss.fate == "resume" else on_loss.fate
 
 
 def _name_of(policy: Policy) -> str:

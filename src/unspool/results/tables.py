@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from unspool.engine.state import COMPLETED, KILLED, RUNNING, TIMED_OUT
+from unspool.engine.state import COMPLETED, KILLED, LOST, RUNNING, TIMED_OUT
 from unspool.metrics.waiting import job_times
 from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
 from unspool.simulation.engine import Engine
 
-__all__ = ["allocations_of", "attempts_of", "jobs_of", "machines_of"]
+__all__ = ["allocations_of", "attempts_of", "jobs_of", "machines_of", "outages_of"]
 
 _KEPT = ("job_id", "user", "group", "project", "queue", "partition", "application", "submit_time", "walltime")
-_HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed"}
+_HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed", LOST: "lost"}
 
 
 def attempts_of(engine: Engine) -> pl.DataFrame:
@@ -48,6 +48,7 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
         start_time=attempts["start"][last],
         finish_time=attempts["finish"][last],
         state=_how(attempts["how"][last]),
+        attempts=np.bincount(engine.attempts["job"], minlength=len(engine.core.jobs))[ran],
     ).with_columns(job_times())
     if engine.annotations:
         notes = pl.DataFrame(
@@ -55,6 +56,17 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
         )
         jobs = jobs.join(notes, on="job_id", how="left", maintain_order="left")
     return jobs
+
+
+def outages_of(engine: Engine) -> pl.DataFrame:
+    """One row for each time that a machine was down in the course of the run."""
+    schema = {"machine": pl.Int64, "down_time": pl.Float64, "up_time": pl.Float64, "cause": pl.String}
+    rows = [
+        (outage.machine, outage.down_time, outage.up_time, outage.cause)
+        for outage in engine.outages
+        if outage.down_time <= engine.now
+    ]
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def allocations_of(engine: Engine) -> pl.DataFrame:

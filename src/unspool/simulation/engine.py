@@ -18,8 +18,9 @@ from unspool.engine.events import DEFERRED, WAKE, push_event
 from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
-from unspool.engine.state import DECIDE, DEFER, DONE, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
+from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
 from unspool.errors import DecisionError, RunError
+from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
 from unspool.policies.base import OUTSIDE, CompiledScheduler, Decision, Scheduler
@@ -28,6 +29,7 @@ from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.loop import compile_for, decide_once, run_on
 from unspool.simulation.tutor import Tutor
+from unspool.simulation.weather import Weather
 
 __all__ = ["Engine", "Policy"]
 
@@ -42,20 +44,28 @@ _NOTHING = np.empty(0, np.int64)
 class Engine:
     """One run of a workload on a platform.
 
-    >>> import polars as pl
-    >>> from unspool.model.platform import Platform
-    >>> from unspool.model.workload import Workload
-    >>> from unspool.policies.base import Start
-    >>> jobs = pl.DataFrame({"job_id": ["a", "b"], "submit_time": [0, 1], "run_time": [9, 5], "cores": [3, 2]})
-    >>> engine = Engine(Workload.of(jobs), Platform.pool(4))
-    >>> while view := engine.advance():
-    ...     engine.apply([Start(job) for job in view.queue if view.fits(job)])
-    >>> engine.attempts["start"].tolist()
-    [0.0, 9.0]
+        >>> import polars as pl
+        >>> from unspool.model.outages import OnLoss, Outage, Outages
+    from unspool.model.platform import Platform
+        >>> from unspool.model.workload import Workload
+        >>> from unspool.policies.base import Start
+        >>> jobs = pl.DataFrame({"job_id": ["a", "b"], "submit_time": [0, 1], "run_time": [9, 5], "cores": [3, 2]})
+        >>> engine = Engine(Workload.of(jobs), Platform.pool(4))
+        >>> while view := engine.advance():
+        ...     engine.apply([Start(job) for job in view.queue if view.fits(job)])
+        >>> engine.attempts["start"].tolist()
+        [0.0, 9.0]
     """
 
     def __init__(
-        self, workload: Workload, platform: Platform, *, seed: int = 0, kill_at_walltime: bool = False
+        self,
+        workload: Workload,
+        platform: Platform,
+        *,
+        seed: int = 0,
+        kill_at_walltime: bool = False,
+        outages: Outages | None = None,
+        on_loss: OnLoss | None = None,
     ) -> None:
         self.workload = workload
         self.platform = platform
@@ -68,6 +78,7 @@ class Engine:
         self._pending: dict[int, list[Decision]] = {}
         self._ready_at = float("-inf")
         self._missed = False  # something happened before the policy was ready, and it is to be called when it is
+        self._weather = Weather(self, outages, on_loss or OnLoss())
         self._last_policy: CompiledScheduler | None = None  # who decided last; what a built-in remembers is its own
         self._predictor = Tutor(self)
         self._left_to_built_in = False
@@ -112,6 +123,11 @@ class Engine:
     def without_estimate(self) -> int:
         """How many jobs had no walltime and were given an estimate."""
         return self._problem.without_estimate
+
+    @property
+    def outages(self) -> list[Outage]:
+        """The outages that are known so far, by time; some may be still to come."""
+        return self._weather.outages
 
     @property
     def rejected(self) -> pl.DataFrame:
@@ -200,6 +216,7 @@ class Engine:
         twin._pending = {token: list(decisions) for token, decisions in self._pending.items()}
         twin._seen_running = self._seen_running.copy()
         twin._predictor = self._predictor.fork(twin)
+        twin._weather = self._weather.fork(twin)
         return twin
 
     def fork_with(self, policy: Policy) -> tuple[Engine, Policy]:
@@ -221,6 +238,7 @@ class Engine:
             raise RunError("a snapshot can be restored only in the run that it was taken of, or in a fork of it")
         self.__dict__.update(snapshot.fork().__dict__)
         self._predictor = self._predictor.fork(self)
+        self._weather = self._weather.fork(self)
 
     # What a view asks.
 
@@ -273,7 +291,7 @@ class Engine:
             if status in (DONE, UNTIL):
                 break
             self._serve(status)
-            if status == PREDICT:
+            if status in (PREDICT, OUTAGES):
                 continue
             done = int(clock["attempts"])
             if progress is not None:
@@ -297,6 +315,8 @@ class Engine:
             self.state = grow(self.state)
         elif status == DEFER:
             self._carry_out_deferred()
+        elif status == OUTAGES:
+            self._weather.look_ahead()
         elif status == PREDICT:
             self._predictor.predict(int(self.core.clock[0]["deferred"]))
 

@@ -8,9 +8,25 @@ from unspool.engine.guess import learn, predict
 from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
 from unspool.engine.machines import free_machines
 from unspool.engine.order import note_end
+from unspool.engine.outages import change_machine, next_change
 from unspool.engine.plans import room_to_plan
 from unspool.engine.profile import give_back_time
-from unspool.engine.state import DECIDE, DEFER, DONE, NEVER, PREDICT, ROOM, UNTIL, Core, Links, Place, Plan, State
+from unspool.engine.state import (
+    DECIDE,
+    DEFER,
+    DONE,
+    NEVER,
+    OUTAGES,
+    PREDICT,
+    ROOM,
+    UNTIL,
+    Core,
+    Links,
+    Outage,
+    Place,
+    Plan,
+    State,
+)
 
 __all__ = ["to_next_decision"]
 
@@ -27,6 +43,7 @@ def to_next_decision(state: State) -> int:
             instant = jobs[clock[0]["next_arrival"]]["submit"]
         if clock[0]["events"] > 0 and events[0]["time"] < instant:
             instant = events[0]["time"]
+        instant = min(instant, next_change(core, state.outage))
         if instant > clock[0]["now"]:
             if clock[0]["dirty"] != 0:
                 if (
@@ -48,11 +65,21 @@ def to_next_decision(state: State) -> int:
             if instant > clock[0]["until"]:
                 status = UNTIL
                 break
+            if _is_beyond_known_outages(state.outage, instant):
+                status = OUTAGES
+                break
             clock[0]["now"] = instant
             clock[0]["dirty"] = 1 if is_due else 0
-        while clock[0]["events"] > 0 and events[0]["time"] <= instant:
-            kind = events[0]["order"] >> KIND_SHIFT
+        while True:
+            is_event = clock[0]["events"] > 0 and events[0]["time"] <= instant
+            kind = events[0]["order"] >> KIND_SHIFT if is_event else WAKE
             subject = events[0]["subject"]
+            if kind != END and next_change(core, state.outage) <= instant:
+                # Machines are lost after jobs end, and before anything else.
+                change_machine(core, state.place, state.outage, state.order, state.links)
+                continue
+            if not is_event:
+                break
             if kind == ARRIVAL and not predict(core, state.guess, subject):
                 clock[0]["deferred"] = subject
                 status = PREDICT
@@ -84,6 +111,14 @@ def to_next_decision(state: State) -> int:
                     arrive(core, job)
                 clock[0]["next_arrival"] = job + 1
     return status
+
+
+@compiled
+def _is_beyond_known_outages(outage: Outage | None, instant: float) -> bool:
+    """Whether outages are drawn, and not yet up to this time."""
+    if outage is None:
+        return False
+    return bool(instant > outage.rule[0]["known_until"])
 
 
 @compiled

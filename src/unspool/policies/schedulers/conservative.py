@@ -115,8 +115,9 @@ def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: i
     end = start + estimate
     core.fate[job]["planned_start"] = start
     core.fate[job]["planned_end"] = end
-    add_span(core.clock, plan.segments, start, end, -size)
-    hold_picked(core, place, later, plan, job, end)
+    if start < NEVER:  # it is, while machines are down that it needs
+        add_span(core.clock, plan.segments, start, end, -size)
+        hold_picked(core, place, later, plan, job, end)
 
 
 @compiled

@@ -96,10 +96,13 @@ def _find_shadow(core: Core, shadow: Array, size: int) -> None:
     free = clock[0]["free"]
     at = clock[0]["running"] - 1
     time = clock[0]["now"]
-    while free < size:
+    while free < size and at >= 0:
         free += running[at]["size"]
         time = running[at]["time"]
         at -= 1
+    if free < size:  # machines are down: nobody knows when it will fit
+        time = NEVER
+        free = size
     while at >= 0 and running[at]["time"] == time:
         free += running[at]["size"]
         at -= 1
@@ -202,6 +205,8 @@ def _find_shadow_on_machines(core: Core, place: Place, later: Later, shadow: Arr
             for kind in range(len(place.licence)):
                 later.licence_gain[kind] += place.licence_need[of, kind]
             at -= 1
+    if not _would_fit(core, place, later, shape, units):  # machines are down: nobody knows when it will fit
+        time = NEVER
     shadow[0]["time"] = time
     shadow[0]["extra"] = free - size
     shadow[0]["units"] = units

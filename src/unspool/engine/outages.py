@@ -1,0 +1,106 @@
+"""Machines are lost and come back: what that does to them, to the jobs on them and to what was planned."""
+
+from __future__ import annotations
+
+import math
+
+from unspool.engine.compiled import compiled
+from unspool.engine.journal import arrive, cancel_end, end_attempt, release_dependents
+from unspool.engine.machines import free_machines, set_machine
+from unspool.engine.order import note_end
+from unspool.engine.state import LOST, NEVER, Core, Links, Order, Outage, Place
+
+__all__ = ["KILL", "REQUEUE", "RESUME", "change_machine", "next_change"]
+
+REQUEUE, KILL, RESUME = 0, 1, 2
+
+
+@compiled
+def next_change(core: Core, outage: Outage | None) -> float:
+    """When the next machine is lost or comes back; never where nobody is left who would mind."""
+    if outage is None:
+        return NEVER
+    clock = core.clock
+    if clock[0]["queued"] == 0 and clock[0]["events"] == 0 and clock[0]["next_arrival"] == len(core.jobs):
+        return NEVER
+    if clock[0]["next_change"] == len(outage.changes):
+        return NEVER
+    return outage.changes[clock[0]["next_change"]]["time"]  # type: ignore[no-any-return]
+
+
+@compiled
+def change_machine(
+    core: Core, place: Place | None, outage: Outage | None, order: Order | None, links: Links | None
+) -> None:
+    """Carry out the next change."""
+    if place is None or outage is None:
+        return
+    at = core.clock[0]["next_change"]
+    core.clock[0]["next_change"] = at + 1
+    machine = outage.changes[at]["machine"]
+    before = outage.down[machine]
+    outage.down[machine] = before + outage.changes[at]["step"]
+    if before == 0:
+        _lose_jobs(core, place, outage, order, links, machine)
+        _set(core, place, outage, machine, 0.0)
+    elif outage.down[machine] == 0:
+        _set(core, place, outage, machine, 1.0)
+
+
+@compiled
+def _set(core: Core, place: Place, outage: Outage, machine: int, share: float) -> None:
+    """Give a machine all that it has, or nothing; whatever was found out about room no longer holds."""
+    set_machine(core, place, outage.capacity, machine, share)
+    core.clock[0]["releases"] += 1
+    core.clock[0]["dirty"] = 1
+    core.clock[0]["planning"] = 0  # plans are made anew
+
+
+@compiled
+def _lose_jobs(
+    core: Core, place: Place, outage: Outage, order: Order | None, links: Links | None, machine: int
+) -> None:
+    """End the attempts that hold a machine. Backwards, because those that end leave the list."""
+    at = core.clock[0]["running"] - 1
+    while at >= 0:
+        job = core.running[at]["job"]
+        if _holds(core, place, job, machine):
+            cancel_end(core, job)
+            free_machines(core, place, job)
+            note_end(core, order, job)
+            _keep_checkpoint(core, outage, job)
+            end_attempt(core, job, LOST)
+            if _is_given_up(outage, job):
+                release_dependents(core, links, job)
+            else:
+                arrive(core, job)
+        at -= 1
+
+
+@compiled
+def _is_given_up(outage: Outage, job: int) -> bool:
+    """Whether a job that lost a machine is over."""
+    outage.losses[job] += 1
+    return bool(outage.rule[0]["fate"] == KILL or outage.losses[job] >= outage.rule[0]["most"])
+
+
+@compiled
+def _holds(core: Core, place: Place, job: int, machine: int) -> bool:
+    """Whether a running job holds a machine."""
+    attempt = core.fate[job]["attempt"]
+    first = core.attempts[attempt]["first_row"]
+    for row in range(first, first + core.attempts[attempt]["row_count"]):
+        if place.rows[row]["first"] <= machine <= place.rows[row]["last"]:
+            return True
+    return False
+
+
+@compiled
+def _keep_checkpoint(core: Core, outage: Outage, job: int) -> None:
+    """Remember what a job has done up to its last checkpoint."""
+    if outage.rule[0]["fate"] != RESUME:
+        return
+    every = outage.rule[0]["checkpoint"]
+    ran = core.clock[0]["now"] - core.attempts[core.fate[job]["attempt"]]["start"]
+    done = core.fate[job]["done"] + ran
+    core.fate[job]["done"] = max(core.fate[job]["done"], math.floor(done / every) * every)
