@@ -14,7 +14,7 @@ CORES, HORIZON = 8, 60
 def empty_profile():
     core = pose(workload([(0, 1, 1, 1)]), Platform.pool(CORES)).state.core
     core.clock[0]["now"] = 0.0
-    plan = no_plan()
+    plan = no_plan(0)
     begin_profile(core, plan)
     return core.clock, plan.segments
 

@@ -29,7 +29,7 @@ _SPARE = 1 << 12  # records of room in a copy; `grow` makes more where a run nee
 
 
 def copied(state: State) -> State:
-    """A state that goes its own way from here."""
+    """A state that goes its own way from here. Where machines are lost, checkpoints change the run times of jobs."""
     return State(
         _part(state.core, state),
         None if state.place is None else _part(state.place, state),
@@ -48,7 +48,7 @@ def _part(part: T, state: State) -> T:
     fields = {}
     for name in part._fields:
         array = getattr(part, name)
-        if array is None or name in _INPUT[type(part)]:
+        if array is None or (name in _INPUT[type(part)] and not (name == "jobs" and state.outage is not None)):
             fields[name] = array
         elif isinstance(part, Core | Place) and name in _FILLED:
             fields[name] = _front(array, int(clock[name]))

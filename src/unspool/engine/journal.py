@@ -43,15 +43,13 @@ def begin_attempt(core: Core, job: int, first_row: int, row_count: int) -> None:
     core.fate[job]["attempt"] = at
     core.fate[job]["state"] = RUNNING
     note_ending(core, job, now + core.fate[job]["estimate"])
-    left = core.jobs[job]["run_time"] - core.fate[job]["done"]
-    push_event(clock, core.events, now + min(left, core.jobs[job]["walltime"]), END, job)
+    push_event(clock, core.events, now + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"]), END, job)
 
 
 @compiled
 def how_it_ends(core: Core, job: int) -> int:
     """How an attempt that nobody disturbs ends."""
-    left = core.jobs[job]["run_time"] - core.fate[job]["done"]
-    return TIMED_OUT if core.jobs[job]["walltime"] < left else COMPLETED
+    return TIMED_OUT if core.jobs[job]["walltime"] < core.jobs[job]["run_time"] else COMPLETED
 
 
 @compiled

@@ -97,10 +97,9 @@ def _holds(core: Core, place: Place, job: int, machine: int) -> bool:
 
 @compiled
 def _keep_checkpoint(core: Core, outage: Outage, job: int) -> None:
-    """Remember what a job has done up to its last checkpoint."""
+    """What a job has done up to its last checkpoint need not be done again."""
     if outage.rule[0]["fate"] != RESUME:
         return
     every = outage.rule[0]["checkpoint"]
     ran = core.clock[0]["now"] - core.attempts[core.fate[job]["attempt"]]["start"]
-    done = core.fate[job]["done"] + ran
-    core.fate[job]["done"] = max(core.fate[job]["done"], math.floor(done / every) * every)
+    core.jobs[job]["run_time"] -= math.floor(ran / every) * every

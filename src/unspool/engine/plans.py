@@ -41,7 +41,7 @@ def hold_picked(core: Core, place: Place | None, later: Later | None, plan: Plan
         rows[row]["units"] = picked[at]["units"]
         rows[row]["next"] = first
         first = row
-    core.fate[job]["plan_row"] = first
+    plan.held[job]["row"] = first
     insert_ending(plan.ends, clock[0]["plan_ends"], end, core.jobs[job]["size"], job)
     clock[0]["plan_ends"] += 1
 
@@ -52,7 +52,7 @@ def let_go(core: Core, later: Later | None, plan: Plan, job: int) -> None:
     if later is None:
         return
     clock, rows = core.clock, plan.rows
-    row = core.fate[job]["plan_row"]
+    row = plan.held[job]["row"]
     while row >= 0:
         following = rows[row]["next"]
         rows[row]["next"] = clock[0]["spare_plan_row"]
@@ -77,7 +77,7 @@ def start_held(core: Core, place: Place | None, later: Later | None, plan: Plan,
 def _pick_held(core: Core, place: Place, plan: Plan, job: int) -> None:
     """Copy the machines that a waiting job's plan holds into `picked`."""
     rows, picked = plan.rows, place.picked
-    row = core.fate[job]["plan_row"]
+    row = plan.held[job]["row"]
     count = 0
     while row >= 0:
         picked[count]["first"] = rows[row]["first"]
@@ -185,7 +185,7 @@ def _shift_plan(core: Core, place: Place, later: Later, plan: Plan, job: int, si
     """From here on a plan holds its machines (-1) or has given them back (+1); keep the least where asked to."""
     rows, level, gain = plan.rows, later.level, later.gain
     shape = core.jobs[job]["shape"]
-    row = core.fate[job]["plan_row"]
+    row = plan.held[job]["row"]
     while row >= 0:
         units = sign * rows[row]["units"]
         for machine in range(rows[row]["first"], rows[row]["last"] + 1):

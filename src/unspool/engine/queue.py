@@ -51,7 +51,7 @@ def enqueue(core: Core, job: int) -> None:
         clock[0]["first"] = slot
     if slot < clock[0]["fresh"]:
         clock[0]["fresh"] = slot
-    fill_slot(core, job)
+    _fill(core, job)
 
 
 @compiled
@@ -76,6 +76,12 @@ def _close_gaps(core: Core) -> None:
 @compiled
 def fill_slot(core: Core, job: int) -> None:
     """Write a job into its slot, and the slot into the index."""
+    _fill(core, job)
+
+
+@inlined
+def _fill(core: Core, job: int) -> None:
+    """The same as a part of the caller: a call copies what it passes, and every job comes through here."""
     waiting, tree = core.waiting, core.words
     slot = core.fate[job]["slot"]
     size = core.jobs[job]["size"]

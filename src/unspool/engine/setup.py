@@ -17,6 +17,7 @@ from unspool.engine.state import (
     ENDING,
     EVENT,
     FATE,
+    HELD,
     JOB,
     LINK,
     MACHINE,
@@ -183,11 +184,11 @@ def no_shadow() -> Array:
     return shadow
 
 
-def no_plan() -> Plan:
+def no_plan(jobs: int) -> Plan:
     """What conservative backfilling needs, with nothing planned yet."""
     return Plan(
         np.zeros(_SPARE, SEGMENT), np.zeros(_SPARE, PLAN), np.zeros(_SPARE, ENDING),
-        np.zeros(_SPARE, PLAN_ROW),
+        np.zeros(_SPARE, PLAN_ROW), np.zeros(jobs, HELD),
     )  # fmt: skip
 
 

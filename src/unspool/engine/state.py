@@ -1,8 +1,9 @@
 """The engine's whole state: a tuple of structured arrays, and nothing else.
 
-`jobs`, `need`, `allowed`, `licence_need`, `links` and `dependents` are input: never written, shared by forks. All else
-is what happened so far; a copy of it is a snapshot. Compiled code never makes or grows an array: it returns `ROOM`,
-and `grow` doubles what is short.
+`jobs`, `need`, `allowed`, `licence_need`, `links` and `dependents` are input: never written, shared by forks (but for
+the run times of jobs that resume from checkpoints, which then are the run's own). All else is what happened so far; a
+copy of it is a snapshot. Compiled code never makes or grows an array: it returns `ROOM`, and `grow` doubles what is
+short.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import numpy as np
 
 __all__ = [
     "ATTEMPT", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE",
-    "GUESS", "JOB", "KILLED", "LINK", "LOST", "MACHINE", "NEVER", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW",
-    "PREDICT", "QUEUED", "REJECTED", "ROOM", "ROW", "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "TIMED_OUT",
-    "UNSEEN", "UNTIL", "USAGE", "WAITING", "WORD", "Array", "Core", "Guess", "Later", "Links", "Order", "Outage",
-    "Place", "Plan", "State",
+    "GUESS", "HELD", "JOB", "KILLED", "LINK", "LOST", "MACHINE", "NEVER", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN",
+    "PLAN_ROW", "PREDICT", "QUEUED", "REJECTED", "ROOM", "ROW", "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE",
+    "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING", "WORD", "Array", "Core", "Guess", "Later", "Links", "Order",
+    "Outage", "Place", "Plan", "State",
 ]  # fmt: skip
 
 
@@ -98,13 +99,10 @@ JOB = np.dtype(
 FATE = np.dtype(
     [
         ("estimate", "f8"),
-        ("planned_start", "f8"),  # of a waiting job that has a plan
         ("planned_end", "f8"),  # when a running job is taken to end, or a waiting one that has a plan
         ("attempt", "i8"),
         ("state", "i8"),
         ("slot", "i8"),  # place in the queue's order
-        ("plan_row", "i8"),  # first of the rows of machines that its plan holds
-        ("done", "f8"),  # run time that a checkpoint has kept of earlier attempts
     ],
     align=True,
 )
@@ -147,6 +145,7 @@ SHAPE = np.dtype(
     align=True,
 )
 ROW = np.dtype([("first", "i4"), ("last", "i4"), ("units", "i4")])
+HELD = np.dtype([("start", "f8"), ("row", "i8")], align=True)  # of a job's plan: when, and the first row of machines
 PLAN_ROW = np.dtype([("first", "i8"), ("last", "i8"), ("units", "i8"), ("next", "i8")], align=True)
 LINK = np.dtype([("think_time", "f8"), ("first", "i8"), ("count", "i8"), ("open", "i8")], align=True)
 
@@ -216,6 +215,7 @@ class Plan(NamedTuple):
     plans: Array  # sorted by (start, slot)
     ends: Array  # the same jobs by the end of their plan, as `running`; only where plans hold machines
     rows: Array  # machines of the plans, in lists
+    held: Array  # `HELD` of each job that has a plan
 
 
 class Order(NamedTuple):

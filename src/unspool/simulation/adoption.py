@@ -26,28 +26,38 @@ def adopt(engine: Engine, policy: CompiledScheduler) -> State:
     state = engine.state
     clock = state.core.clock[0]
     shadow = no_shadow() if policy.code == EASY else None
-    plan = no_plan() if policy.code == CONSERVATIVE else None
+    plan = no_plan(len(state.core.jobs)) if policy.code == CONSERVATIVE else None
     clock["in_queue_order"] = isinstance(policy, OrderedScheduler) and policy.order is not None
     guess = _guess(engine, policy)
-    order = policy.queue_order
+    changing = state.order
+    if (policy.queue_order, guess is None) != engine.ordered_by:
+        changing = _deal_slots(engine, policy.queue_order, guess)
+        engine.ordered_by = policy.queue_order, guess is None
+    return state._replace(shadow=shadow, plan=plan, order=changing, guess=guess)
+
+
+def _deal_slots(engine: Engine, order: QueueOrder, guess: Guess | None) -> Order | None:
+    """Deal slots to all jobs by an order that never changes, or to those that wait where it does."""
+    core = engine.core
+    clock = core.clock[0]
     waiting = engine.waiting_jobs()
     if waiting:
-        empty_slots(state.core, int(clock["first"]), len(state.core.waiting) - 1)
+        empty_slots(core, int(clock["first"]), len(core.waiting) - 1)
     rule, fixed = _keys(engine, order)
+    changing = None
     if order.changes_with_time or (order.uses_estimate and guess is not None):
-        state.core.fate["slot"][waiting] = np.arange(len(waiting))
+        core.fate["slot"][waiting] = np.arange(len(waiting))
         clock["next_slot"] = len(waiting)
         changing = _changing(engine, rule, fixed, order)
     else:
-        fixed_keys(state.core, rule, fixed)
-        state.core.fate["slot"][np.argsort(fixed, kind="stable")] = np.arange(len(fixed))
+        fixed_keys(core, rule, fixed)
+        core.fate["slot"][np.argsort(fixed, kind="stable")] = np.arange(len(fixed))
         clock["next_slot"] = -1
-        changing = None
     for job in waiting:
-        fill_slot(state.core, job)
-    slots = state.core.fate["slot"][waiting]
-    clock["first"] = clock["fresh"] = slots.min() if waiting else len(state.core.waiting)
-    return state._replace(shadow=shadow, plan=plan, order=changing, guess=guess)
+        fill_slot(core, job)
+    slots = core.fate["slot"][waiting]
+    clock["first"] = clock["fresh"] = slots.min() if waiting else len(core.waiting)
+    return changing
 
 
 def _keys(engine: Engine, order: QueueOrder) -> tuple[Array, Array]:

@@ -24,6 +24,8 @@ from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
 from unspool.policies.base import OUTSIDE, CompiledScheduler, Decision, Scheduler
+from unspool.policies.orders import Fcfs as FcfsOrder
+from unspool.policies.orders import QueueOrder
 from unspool.policies.view import Job, View
 from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
@@ -78,9 +80,10 @@ class Engine:
         self._pending: dict[int, list[Decision]] = {}
         self._ready_at = float("-inf")
         self._missed = False  # something happened before the policy was ready, and it is to be called when it is
+        self.ordered_by: tuple[QueueOrder, bool] = (FcfsOrder(), True)  # how slots were dealt; True: by known estimates
         self._weather = Weather(self, outages, on_loss or OnLoss())
         self._last_policy: CompiledScheduler | None = None  # who decided last; what a built-in remembers is its own
-        self._predictor = Tutor(self)
+        self._predictor = Tutor()
         self._left_to_built_in = False
         self._reserved_events = len(self.core.events)
         self._seen_attempts = 0
@@ -215,8 +218,8 @@ class Engine:
         twin._turned_away = list(self._turned_away)
         twin._pending = {token: list(decisions) for token, decisions in self._pending.items()}
         twin._seen_running = self._seen_running.copy()
-        twin._predictor = self._predictor.fork(twin)
-        twin._weather = self._weather.fork(twin)
+        twin._predictor = self._predictor.fork()
+        twin._weather = copy.copy(self._weather)
         return twin
 
     def fork_with(self, policy: Policy) -> tuple[Engine, Policy]:
@@ -237,8 +240,6 @@ class Engine:
         if snapshot._problem is not self._problem:
             raise RunError("a snapshot can be restored only in the run that it was taken of, or in a fork of it")
         self.__dict__.update(snapshot.fork().__dict__)
-        self._predictor = self._predictor.fork(self)
-        self._weather = self._weather.fork(self)
 
     # What a view asks.
 
@@ -306,7 +307,7 @@ class Engine:
         """Make the state ready for a policy, unless it was the last one to decide."""
         if policy != self._last_policy:
             self.state = adopt(self, policy)
-            self._predictor.follow(policy)
+            self._predictor.follow(self, policy)
             self._last_policy = policy
 
     def _serve(self, status: int) -> None:
@@ -316,9 +317,9 @@ class Engine:
         elif status == DEFER:
             self._carry_out_deferred()
         elif status == OUTAGES:
-            self._weather.look_ahead()
+            self._weather.look_ahead(self)
         elif status == PREDICT:
-            self._predictor.predict(int(self.core.clock[0]["deferred"]))
+            self._predictor.predict(self, int(self.core.clock[0]["deferred"]))
 
     def _run_outside(self, policy: Policy, progress: Callable[[int, int], None] | None) -> None:
         decide = policy.decide if isinstance(policy, Scheduler) else policy

@@ -21,24 +21,23 @@ __all__ = ["Tutor"]
 class Tutor:
     """Stands between an engine and a predictor, of which it keeps a copy of its own."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self) -> None:
         self._predictor: Predictor | None = None
         self._running: list[int] = []  # attempts that the predictor has not been told the end of
         self._seen = 0
 
-    def follow(self, policy: CompiledScheduler) -> None:
+    def follow(self, engine: Engine, policy: CompiledScheduler) -> None:
         """From now on ask a policy's predictor; one that knows the future may see it."""
         assert not isinstance(policy.predictor, str)
         self._predictor = copy.deepcopy(policy.predictor)
-        self._engine.clairvoyant = bool(getattr(self._predictor, "clairvoyant", False))
+        engine.clairvoyant = bool(getattr(self._predictor, "clairvoyant", False))
 
-    def predict(self, job: int) -> None:
+    def predict(self, engine: Engine, job: int) -> None:
         """Ask for the estimate of a job that arrives, and write it down."""
-        engine, guess = self._engine, self._engine.state.guess
+        guess = engine.state.guess
         if guess is None or self._predictor is None:
             return
-        self._teach(self._predictor)
+        self._teach(engine, self._predictor)
         predicted = self._predictor.predict_one(Job(engine, job))
         name = type(self._predictor).__name__
         try:
@@ -52,8 +51,7 @@ class Tutor:
         engine.core.fate[job]["estimate"] = max(seconds, LEAST_S)
         guess.known[job] = 1
 
-    def _teach(self, predictor: Predictor) -> None:
-        engine = self._engine
+    def _teach(self, engine: Engine, predictor: Predictor) -> None:
         attempts = engine.attempts
         self._running.extend(range(self._seen, len(attempts)))
         self._seen = len(attempts)
@@ -66,9 +64,9 @@ class Tutor:
             run_time_s = float(attempts[at]["finish"] - attempts[at]["start"])
             predictor.learn_one(Job(engine, int(attempts[at]["job"])), run_time_s)
 
-    def fork(self, engine: Engine) -> Tutor:
+    def fork(self) -> Tutor:
         """The same for a fork of the engine."""
-        twin = Tutor(engine)
+        twin = Tutor()
         twin._predictor = copy.deepcopy(self._predictor)
         twin._running = list(self._running)
         twin._seen = self._seen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,6 @@ class Weather:
     """Knows when machines are down, and draws more of it when the run gets there."""
 
     def __init__(self, engine: Engine, outages: Outages | None, on_loss: OnLoss) -> None:
-        self._engine = engine
         self._given = outages
         self.outages: list[ListedOutage] = []
         self._attempts_before = -1
@@ -40,16 +38,18 @@ class Weather:
         place, jobs = engine.place, len(engine.core.jobs)
         down = np.zeros(len(place.machines), np.int64)
         outage = Outage(rule, changes_of([]), down, np.zeros(jobs, np.int64), place.free.copy(order="K"))
-        engine.state = engine.state._replace(outage=outage)
+        core = engine.core
+        if on_loss.fate == "resume":  # what a checkpoint keeps is taken off the run time
+            core = core._replace(jobs=core.jobs.copy())
+        engine.state = engine.state._replace(core=core, outage=outage)
         submit = engine.core.jobs["submit"]
         self._origin = float(submit.min(initial=np.inf)) if jobs else 0.0
         span = float(submit.max(initial=0.0)) - self._origin
         ahead = 2.0 * span + _FIRST_LOOK * (outages.failures.mean_time_between_s if outages.failures else 0.0)
-        self._look_until(self._origin + ahead)
+        self._look_until(engine, self._origin + ahead)
 
-    def look_ahead(self) -> None:
+    def look_ahead(self, engine: Engine) -> None:
         """Draw twice as far; no further if nothing has started since the last time, or it would never end."""
-        engine = self._engine
         assert engine.state.outage is not None
         known = float(engine.state.outage.rule[0]["known_until"])
         attempts = len(engine.attempts)
@@ -59,11 +59,11 @@ class Weather:
             engine.state = engine.state._replace(outage=engine.state.outage._replace(rule=rule))
         else:
             self._attempts_before = attempts
-            self._look_until(self._origin + 2.0 * (known - self._origin))
+            self._look_until(engine, self._origin + 2.0 * (known - self._origin))
 
-    def _look_until(self, until: float) -> None:
+    def _look_until(self, engine: Engine, until: float) -> None:
         """Draw up to a time; what was drawn before comes out the same, and comes first."""
-        engine, given = self._engine, self._given
+        given = self._given
         assert given is not None
         assert engine.state.outage is not None
         until = until if given.failures is not None else np.inf
@@ -72,9 +72,3 @@ class Weather:
         rule["known_until"] = until
         outage = engine.state.outage._replace(rule=rule, changes=changes_of(self.outages))
         engine.state = engine.state._replace(outage=outage)
-
-    def fork(self, engine: Engine) -> Weather:
-        """The same for a fork of the engine."""
-        twin = copy.copy(self)
-        twin._engine = engine
-        return twin

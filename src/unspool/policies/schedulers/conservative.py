@@ -113,7 +113,7 @@ def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: i
     plans[at]["size"] = size
     plans[at]["estimate"] = estimate
     end = start + estimate
-    core.fate[job]["planned_start"] = start
+    plan.held[job]["start"] = start
     core.fate[job]["planned_end"] = end
     if start < NEVER:  # it is, while machines are down that it needs
         add_span(core.clock, plan.segments, start, end, -size)
@@ -179,7 +179,7 @@ def _move_in_queue_order(core: Core, place: Place | None, later: Later | None, p
     while slot >= 0:
         job = waiting[slot]["job"]
         if fate[job]["planned_end"] > 0.0:
-            start = fate[job]["planned_start"]
+            start = plan.held[job]["start"]
             best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start, start)
             if best < start:
                 _bring_forward(core, place, later, plan, _position(clock, plan.plans, start, job), best)
