@@ -79,6 +79,8 @@ def _first_to_look_at(core: Core, shadow: Array, head: int, starts_matter: bool)
         if not starts_matter or clock[0]["attempts"] == shadow[0]["attempts"]:
             slot = max(slot, clock[0]["fresh"])
     else:
+        if head != shadow[0]["head"]:
+            clock[0]["releases"] += 1  # shapes were refused for the sake of another head
         shadow[0]["head"] = head
         shadow[0]["releases"] = clock[0]["releases"]
         shadow[0]["time"] = _NOT_KNOWN
