@@ -146,6 +146,15 @@ def test_easy_moves_its_reservation_when_a_shorter_job_arrives(cluster):
 
 
 @everywhere
+def test_job_that_starts_before_the_head_moves_the_shadow_time(cluster):
+    # b, of all cores, is to start at 10, and c would delay it. d, more urgent, starts at 3: now b waits until 18, and
+    # e, which ends at 17, may pass.
+    rows = [(0, 10, 3, 10), (1, 20, 5, 20), (2, 25, 1, 25), (3, 15, 1, 15), (4, 13, 1, 13)]
+    jobs = workload(rows, priority=[0, 0, -1, 5, -1])
+    assert starts(jobs, cluster(5), "easy:order=priority") == [0, 18, 38, 3, 4]
+
+
+@everywhere
 def test_refusal_for_one_head_says_nothing_of_the_next(cluster):
     # Until 5 c and d would delay b. Then e is the head, of five cores: d may have the sixth, c is still too wide.
     jobs = workload([(0, 10, 4, 10), (1, 9, 6, 9), (2, 20, 2, 20), (2, 20, 1, 20), (5, 5, 5, 5)])

@@ -99,6 +99,7 @@ class Multifactor(Formula):
     ):
         self.cores = cores
         self.users = users
+        self.share = 1 / max(len(set(users)), 1)
         self.weights = age, fair_share, size
         self.longest_age_s = longest_age_s
         self.used = defaultdict(lambda: Usage(half_life_s))
@@ -108,8 +109,7 @@ class Multifactor(Formula):
         age, fair_share, by_size = self.weights
         used = self.used[self.users[job]].until(now)
         in_all = self.used_in_all.until(now)
-        share = 1 / len(set(self.users))
-        fairness = exp(-log(2) * (used / in_all if in_all else 0.0) / share)
+        fairness = exp(-log(2) * (used / in_all if in_all else 0.0) / self.share)
         patience = min((now - submit) / self.longest_age_s, 1)
         return -by_size * (size / self.cores) - age * patience - fair_share * fairness
 

@@ -48,7 +48,10 @@ def _by_count(core: Core, place: Place | None, shadow: Array) -> None:
     shrink, the shadow time stands, and now + estimate only grows. So only slots filled since then are looked at.
     """
     clock, waiting = core.clock, core.waiting
+    before = clock[0]["attempts"]
     head = fcfs_by_count(core, place)
+    if clock[0]["attempts"] > before:
+        shadow[0]["head"] = -1  # who came before this head may run beyond its shadow time
     slot = _first_to_look_at(core, shadow, head, False)
     if slot < 0:
         return
@@ -118,7 +121,10 @@ def _on_machines(core: Core, place: Place, later: Later, shadow: Array) -> None:
     machines, so only a round after which nothing started lets the next one look at fresh slots alone.
     """
     clock, waiting = core.clock, core.waiting
+    before = clock[0]["attempts"]
     head = fcfs_on_machines(core, place)
+    if clock[0]["attempts"] > before:
+        shadow[0]["head"] = -1  # as above
     slot = _first_to_look_at(core, shadow, head, True)
     if slot < 0:
         return
