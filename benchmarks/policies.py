@@ -28,10 +28,10 @@ COMBINED = (
     "conservative:order=sjf",
     "conservative:order=wfp3",
 )
-# Not multifactor alone: without backfilling nearly all of the log waits in the end, for minutes of ours.
+# Not wfp3, unicef and multifactor alone: without backfilling most of the log waits in the end, which takes minutes.
 OVERLOADED = (
-    "fcfs", "wfp3", "unicef", "easy", "easy:order=sjf", "easy:order=wfp3", "easy:order=unicef",
-    "easy:order=multifactor", "easy:order=sjf,predictor=last-two",
+    "fcfs", "easy", "easy:order=sjf", "easy:order=wfp3", "easy:order=unicef", "easy:order=multifactor",
+    "easy:order=sjf,predictor=last-two",
 )  # fmt: skip
 
 
