@@ -28,7 +28,7 @@ COMBINED = (
     "conservative:order=sjf",
     "conservative:order=wfp3",
 )
-# Not wfp3, unicef and multifactor alone: without backfilling most of the log waits in the end, which takes minutes.
+# Not wfp3, unicef and multifactor alone: without backfilling most of the log waits in the end, and a run takes minutes.
 OVERLOADED = (
     "fcfs", "easy", "easy:order=sjf", "easy:order=wfp3", "easy:order=unicef", "easy:order=multifactor",
     "easy:order=sjf,predictor=last-two",
