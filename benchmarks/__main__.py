@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import accasim_peer, bare, engine, reading, start
+from benchmarks import accasim_peer, bare, engine, policies, reading, start
 from tests.oracles import twin
 
 from unspool.platforms import read_platform
@@ -137,6 +137,7 @@ def main():
     on_machines(sizes[-1])
     peers(2_000)
     on_a_pool(sizes)
+    table(policies.HEADER, policies.rows())
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ _COLUMNS = {
     "gpus": ("gpus", pl.Int64),
     "licences": ("licences", pl.String),
     "partition": ("partition", pl.String),
+    "user": ("user", pl.String),
+    "priority": ("priority", pl.Float64),
+    "qos": ("qos", pl.String),
     "depends_on": ("depends_on", pl.String),
     "think": ("think_time", pl.Float64),
 }
@@ -48,6 +51,17 @@ def rows(cores, *, overruns=True, most=25):
         times = times.map(lambda both: (min(both), max(both)))
     job = st.builds(lambda at, both, size: (at, both[0], size, both[1]), submit, times, st.integers(1, cores))
     return st.lists(job, min_size=1, max_size=most).map(lambda log: sorted(log, key=lambda job: job[0]))
+
+
+def owners(most=25):
+    """(user, priority) for each job of a log with so many at the most; some are nobody's, some have none."""
+    owner = st.tuples(st.sampled_from(["ann", "bob", "cyd", None]), st.sampled_from([None, -1.5, 0, 2]))
+    return st.lists(owner, min_size=most, max_size=most)
+
+
+def owned(jobs, whose):
+    """Jobs as dicts with user and priority."""
+    return [{**job, "user": user, "priority": priority} for job, (user, priority) in zip(jobs, whose, strict=False)]
 
 
 def requests(*, overruns=True, licences=False, partitions=False, most=20):

@@ -11,6 +11,17 @@ def test_one_kind_is_listed_alone(unspool):
     assert "easy" not in said.out
 
 
+def test_orders_and_predictors_are_listed(unspool):
+    said = unspool("plugins", "orders")
+    assert said.code == 0
+    assert said.out.startswith("orders")
+    for word in ("sjf", "wfp3", "multifactor", "By estimate, the shortest first."):
+        assert word in said.out
+    said = unspool("plugins", "predictors")
+    assert "last-two" in said.out
+    assert "The mean run time of the user's last two jobs" in said.out
+
+
 def test_an_unknown_kind_is_told_the_nearest(unspool):
-    known = "did you mean 'schedulers'? Known: formats, schedulers, selections"
+    known = "did you mean 'schedulers'? Known: formats, orders, predictors, schedulers, selections"
     assert unspool("plugins", "shedulers") == (2, "", f"unspool: unknown kind of plugin 'shedulers'; {known}\n")

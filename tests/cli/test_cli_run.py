@@ -171,7 +171,14 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["twice.csv", "-p", "4"], "twice.csv: job id 'a' stands twice, in lines 2 and 3; ids must be unique"),
         (["three.csv"], "three.csv does not say how large its machine was; give a platform, such as -p 480"),
         (["three.csv", "-p", "4", "--policy", "esay"],
-         "unknown scheduler 'esay'; did you mean 'easy'? Known: conservative, easy, fcfs, "
+         "unknown scheduler 'esay'; did you mean 'easy'? Known: conservative, easy, f1, f2, f3, f4, fcfs, filler, ljf, "
+         "multifactor, priority, random, saf, sjf, unicef, wfp3, or one of your own as module:Name"),
+        (["three.csv", "-p", "4", "--policy", "fcfs:order=sjf"],
+         "'fcfs:order=sjf': got an unexpected keyword argument 'order'"),
+        (["three.csv", "-p", "4", "--policy", "multifactor:half_life_s=0"],
+         "multifactor: half_life_s is 0; expected more than 0 seconds"),
+        (["three.csv", "-p", "4", "--policy", "easy:predictor=last"],
+         "unknown predictor 'last'; did you mean 'last-two'? Known: exact, last-two, "
          "or one of your own as module:Name"),
         (["three.csv", "-p", "4", "--policy", "easy:depth=3"],
          "'easy:depth=3': got an unexpected keyword argument 'depth'"),

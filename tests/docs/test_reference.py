@@ -3,6 +3,7 @@
 import io
 import re
 from contextlib import redirect_stdout
+from dataclasses import fields
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +17,7 @@ from unspool.model.prices import Price
 from unspool.model.workload import COLUMNS
 from unspool.platforms.cluster import _STRUCTS
 from unspool.plugins import BUILT_IN
+from unspool.policies.orders import Multifactor
 from unspool.results.audit.laws import LAWS, POLICY_LAWS
 from unspool.results.conformity import _RULES
 from unspool.results.result import TABLES
@@ -162,6 +164,16 @@ def test_transforms_are_those_of_the_module():
 
 def test_policies_are_the_built_in_ones():
     assert names(tables("policies")[0]) == list(BUILT_IN["schedulers"])
+
+
+def test_orders_and_predictors_are_the_built_in_ones():
+    assert names(tables("policies", "Orders")[0]) == list(BUILT_IN["orders"])
+    assert names(tables("policies", "Predictors")[0]) == list(BUILT_IN["predictors"])
+
+
+def test_parameters_of_multifactor_are_those_of_the_class():
+    told = [(name, float(row[1])) for row in tables("policies", "Orders")[1] for name in CELL.findall(row[0])]
+    assert told == [(field.name, field.default) for field in fields(Multifactor)]
 
 
 def test_keys_of_a_platform_are_those_of_the_reader():

@@ -1,22 +1,27 @@
-"""The slow twin on machines: FCFS, EASY and conservative backfilling with cores, memory and GPUs, by first fit.
+"""The slow twin on machines: FCFS, filler, EASY and conservative backfilling with cores, memory and GPUs, by first fit.
 
-Written from the rules; it imports nothing of unspool. A job is a dict with `submit`, `run`, `estimate`, `units`,
-`need` (cores, memory, GPUs of one unit) and `distinct` (at most one unit on a machine).
+Written from the rules; it imports nothing of unspool. Orders are those of `orders.py`. A job is a dict with `submit`,
+`run`, `estimate`, `units`, `need` (cores, memory, GPUs of one unit) and `distinct` (at most one unit on a machine).
 """
 
 LEAST_RENEWAL_S = 60
 
 
-def simulate(jobs, machines, policy):
-    """(start, finish, {machine: units}) of each job; `machines` are tuples of capacities, jobs in queue order.
+def simulate(jobs, machines, policy, order=None):
+    """(start, finish, {machine: units}) of each job; `machines` are tuples of capacities, jobs in order of arrival.
 
     Every job fits on the empty machines and has an estimate of more than zero.
     """
     for job in jobs:
         assert job["estimate"] > 0
         assert first_fit([list(machine) for machine in machines], job) is not None
-    cluster = {"fcfs": Fcfs, "easy": Easy, "conservative": Conservative}[policy](jobs, machines)
-    return cluster.run()
+    kind = {"fcfs": Fcfs, "filler": Filler, "easy": Easy, "conservative": Conservative}[policy]
+    return kind(jobs, machines, order).run()
+
+
+def size_of(job):
+    """Cores in all."""
+    return job["units"] * job["need"][0]
 
 
 def first_fit(free, job):
@@ -45,9 +50,10 @@ def change(free, job, placement, sign):
 class Cluster:
     """The clock, the running jobs and the order of events at one instant: ends, arrivals, then one decision."""
 
-    def __init__(self, jobs, machines):
+    def __init__(self, jobs, machines, order=None):
         self.jobs = jobs
         self.machines = machines
+        self.order = order
         self.free = [list(machine) for machine in machines]
         self.result = [None] * len(jobs)
         self.running = {}  # job: estimated end
@@ -75,8 +81,19 @@ class Cluster:
         """Instants at which the policy wants to decide besides ends and arrivals."""
         return []
 
+    def ranked(self, waiting, now):
+        """Waiting jobs in the order of the queue as of now."""
+        if self.order is None:
+            return sorted(waiting)
+        return sorted(waiting, key=lambda number: (self.key(self.jobs[number], number, now), number))
+
+    def key(self, job, number, now):
+        return self.order.key(number, job["submit"], size_of(job), job["estimate"], now)
+
     def begin(self, number, placement, now):
         job = self.jobs[number]
+        if self.order:
+            self.order.began(number, size_of(job), now)
         change(self.free, job, placement, -1)
         assert min(min(amounts) for amounts in self.free) >= 0, "more in use than there is"
         self.result[number] = (now, now + job["run"], placement)
@@ -84,18 +101,21 @@ class Cluster:
 
     def end(self, number, now):
         del self.running[number]
+        if self.order:
+            self.order.ended(number, size_of(self.jobs[number]), now)
         change(self.free, self.jobs[number], self.result[number][2], +1)
 
 
 class Fcfs(Cluster):
-    def __init__(self, jobs, machines):
-        super().__init__(jobs, machines)
+    def __init__(self, *problem):
+        super().__init__(*problem)
         self.queue = []
 
     def arrive(self, number):
         self.queue.append(number)
 
     def start_heads(self, now):
+        self.queue = self.ranked(self.queue, now)
         while self.queue:
             placement = first_fit(self.free, self.jobs[self.queue[0]])
             if placement is None:
@@ -104,6 +124,15 @@ class Fcfs(Cluster):
 
     def decide(self, now, renewed):
         self.start_heads(now)
+
+
+class Filler(Fcfs):
+    def decide(self, now, renewed):
+        for number in self.ranked(self.queue, now):
+            placement = first_fit(self.free, self.jobs[number])
+            if placement is not None:
+                self.begin(number, placement, now)
+        self.queue = [number for number in self.queue if self.result[number] is None]
 
 
 class Easy(Fcfs):
@@ -141,8 +170,8 @@ class Easy(Fcfs):
 
 
 class Conservative(Cluster):
-    def __init__(self, jobs, machines):
-        super().__init__(jobs, machines)
+    def __init__(self, *problem):
+        super().__init__(*problem)
         self.plans = {}  # job: (planned start, placement)
         self.arrivals = []
         self.ended_early = False
@@ -158,23 +187,24 @@ class Conservative(Cluster):
         super().end(number, now)
 
     def decide(self, now, renewed):
-        in_order = sorted(self.plans, key=lambda number: (self.plans[number][0], number))
+        in_queue = self.ranked([*self.plans, *self.arrivals], now)
+        by_start = sorted(self.plans, key=lambda job: (self.plans[job][0], in_queue.index(job)))
         if renewed:
             self.plans = {}
-            for number in in_order:
+            for number in by_start:
                 self.place(number, now)
         elif self.ended_early:
-            for number in in_order:
+            for number in by_start if self.order is None else [job for job in in_queue if job in self.plans]:
                 before = self.plans.pop(number)
                 self.place(number, now)
                 assert self.plans[number][0] <= before[0], "a job was moved back"
                 if self.plans[number][0] == before[0]:
                     self.plans[number] = before  # no earlier start: it keeps its machines
         self.ended_early = False
-        for number in self.arrivals:
+        for number in [job for job in in_queue if job in self.arrivals]:
             self.place(number, now)
         self.arrivals = []
-        for number in sorted(self.plans, key=lambda number: (self.plans[number][0], number)):
+        for number in list(self.plans):
             if self.plans[number][0] <= now:
                 _, placement = self.plans.pop(number)
                 self.begin(number, placement, now)

@@ -1,27 +1,43 @@
-"""FCFS, EASY and conservative backfilling as a user would write them: plain Python, against a view, one class each.
+"""Every built-in scheduler as a user would write it: plain Python, against a view, one class for each way to overtake.
 
 `machines` is how many machines the policy places jobs on, by first fit; 0 means that only cores in all count, as they
-do on a pool. An object remembers what it started: make a new one for each run.
+do on a pool. `order` is one of `orders.py`; without it the queue is by arrival. An object remembers what it started:
+make a new one for each run.
 """
 
+from functools import partial
+
+from tests.oracles import orders
 from tests.oracles.machines import LEAST_RENEWAL_S, change, first_fit
 
 from unspool.policies.base import Start, WakeAt
 
 
 class Fcfs:
-    def __init__(self, machines=0):
+    def __init__(self, machines=0, order=None):
         self.machines = machines
+        self.order = order
 
     def decide(self, view):
         free = self.free(view)
-        return self.start_heads(list(view.queue), free)
+        return self.start_heads(self.ranked(view.queue, view), free, view)
 
-    def start_heads(self, queue, free):
+    def ranked(self, jobs, view):
+        """Jobs in the order of the queue as of now."""
+        if self.order is None:
+            return sorted(jobs, key=lambda job: job.index)
+        for job in view.ended:
+            self.order.ended(job.index, job.cores, view.now)
+        return sorted(jobs, key=lambda job: (self.key(job, view.now), job.index))
+
+    def key(self, job, now):
+        return self.order.key(job.index, job.submit_time, job.cores, job.estimate, now)
+
+    def start_heads(self, queue, free, view):
         """Start jobs from the head on while they fit; takes them off the queue and their share off what is free."""
         starts = []
         while queue and (placement := first_fit(free, self.asked(queue[0]))) is not None:
-            starts.append(self.start(queue.pop(0), placement, free))
+            starts.append(self.start(queue.pop(0), placement, free, view))
         return starts
 
     def free(self, view):
@@ -36,22 +52,31 @@ class Fcfs:
         need = tuple(-(-amount // job.units) for amount in amounts)
         return {"units": job.units, "need": need, "distinct": bool(job["machines"])}
 
-    def start(self, job, placement, free):
+    def start(self, job, placement, free, view):
+        if self.order is not None:
+            self.order.began(job.index, job.cores, view.now)
         change(free, self.asked(job), placement, -1)
         return Start(job, placement if self.machines else None)
+
+
+class Filler(Fcfs):
+    def decide(self, view):
+        free = self.free(view)
+        placed = ((job, first_fit(free, self.asked(job))) for job in self.ranked(view.queue, view))
+        return [self.start(job, placement, free, view) for job, placement in placed if placement is not None]
 
 
 class Backfilling(Fcfs):
     """Knows when running jobs are expected to end, and where they run."""
 
-    def __init__(self, machines=0):
-        super().__init__(machines)
+    def __init__(self, machines=0, order=None):
+        super().__init__(machines, order)
         self.ends = {}
         self.placed = {}
 
-    def start(self, job, placement, free):
+    def start(self, job, placement, free, view):
         self.placed[job] = placement
-        return super().start(job, placement, free)
+        return super().start(job, placement, free, view)
 
     def renew_overdue(self, view):
         """A job past its estimate is taken to end at now + max(60 s, estimate). Whether there was one."""
@@ -67,8 +92,8 @@ class Easy(Backfilling):
     def decide(self, view):
         self.renew_overdue(view)
         free = self.free(view)
-        queue = list(view.queue)
-        starts = self.start_heads(queue, free)
+        queue = self.ranked(view.queue, view)
+        starts = self.start_heads(queue, free, view)
         self.ends |= {decision.job: view.now + decision.job.estimate for decision in starts}
         if not queue:
             return starts
@@ -83,7 +108,7 @@ class Easy(Backfilling):
                 if first_fit(then, head) is None:
                     change(then, self.asked(job), placement, +1)
                     continue
-            starts.append(self.start(job, placement, free))
+            starts.append(self.start(job, placement, free, view))
         return starts
 
     def shadow(self, free, head):
@@ -98,8 +123,8 @@ class Easy(Backfilling):
 
 
 class Conservative(Backfilling):
-    def __init__(self, machines=0):
-        super().__init__(machines)
+    def __init__(self, machines=0, order=None):
+        super().__init__(machines, order)
         self.plans = {}  # job: (start, placement), in the order of planning
 
     def decide(self, view):
@@ -108,24 +133,23 @@ class Conservative(Backfilling):
             return []  # woken for a plan that has moved since
         renewed = self.renew_overdue(view)
         free = self.free(view)
-        in_order = sorted(self.plans, key=self.by_start)
+        in_queue = self.ranked({*self.plans, *view.arrived}, view)
+        by_start = sorted(filter(self.plans.get, in_queue), key=lambda job: self.plans[job][0])
         if renewed:
             self.plans = {}
-            for job in in_order:
+            for job in by_start:
                 self.plans[job] = self.earliest(job, view.now, free)
         elif ended_early:
-            for job in in_order:
+            for job in by_start if self.order is None else filter(self.plans.get, in_queue):
                 before = self.plans.pop(job)
                 after = self.earliest(job, view.now, free)
                 self.plans[job] = after if after[0] < before[0] else before
-        for job in view.arrived:
-            self.plans[job] = self.earliest(job, view.now, free)
-        due = [job for job in sorted(self.plans, key=self.by_start) if self.plans[job][0] <= view.now]
-        starts = [self.start(job, self.plans.pop(job)[1], free) for job in due]
+        for job in in_queue:
+            if job not in self.plans:
+                self.plans[job] = self.earliest(job, view.now, free)
+        due = sorted((job for job in in_queue if self.plans[job][0] <= view.now), key=lambda job: self.plans[job][0])
+        starts = [self.start(job, self.plans.pop(job)[1], free, view) for job in due]
         return [*starts, *(WakeAt(start) for start in sorted({start for start, _ in self.plans.values()})[:1])]
-
-    def by_start(self, job):
-        return self.plans[job][0], job.index
 
     def earliest(self, job, now, free):
         """The earliest start of a job beside running jobs and plans, and where."""
@@ -153,4 +177,11 @@ class Conservative(Backfilling):
         return level
 
 
-PLAIN = {"fcfs": Fcfs, "easy": Easy, "conservative": Conservative}
+def by(name, machines=0, **facts):
+    """FCFS in another order, of which `orders.make` wants to know some facts of the log."""
+    return Fcfs(machines, orders.make(name, **facts))
+
+
+PLAIN = {"fcfs": Fcfs, "easy": Easy, "conservative": Conservative, "filler": Filler} | {
+    name: partial(by, name) for name in orders.NAMES if name != "fcfs"
+}

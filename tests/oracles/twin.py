@@ -1,7 +1,7 @@
-"""The slow twin: FCFS, EASY and conservative backfilling on a pool of processors, in plain Python.
+"""The slow twin: FCFS, filler, EASY and conservative backfilling on a pool of processors, in plain Python.
 
 Written from the rules, without a thought for speed beyond sorted lists. It imports nothing of unspool and is what
-the compiled engine is held against.
+the compiled engine is held against. Orders and predictors are those of `orders.py`.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -10,25 +10,27 @@ from heapq import heappop, heappush
 LEAST_RENEWAL_S = 60
 
 
-def simulate(jobs, cores, policy, kill_at_walltime=False):
+def simulate(jobs, cores, policy, kill_at_walltime=False, order=None, predictor=None):
     """Start and finish of each job.
 
-    `jobs` are (submit, run_time, size, estimate) in queue order: by submit time, ties by line of the log. An
-    estimate is more than zero and a size is at most `cores`.
+    `jobs` are (submit, run_time, size, estimate) by submit time, ties by line of the log, which is the order of the
+    queue unless one is given. An estimate is more than zero and a size is at most `cores`.
     """
     assert all(run_time >= 0 and 1 <= size <= cores and estimate > 0 for _, run_time, size, estimate in jobs)
     if kill_at_walltime:
         jobs = [(submit, min(run_time, estimate), size, estimate) for submit, run_time, size, estimate in jobs]
-    pool = {"fcfs": Fcfs, "easy": Easy, "conservative": Conservative}[policy](jobs, cores)
-    return pool.run()
+    kind = {"fcfs": Fcfs, "filler": Filler, "easy": Easy, "conservative": Conservative}[policy]
+    return kind(jobs, cores, order, predictor).run()
 
 
 class Pool:
     """The clock, the running jobs and the order of events at one instant: ends, arrivals, then one decision."""
 
-    def __init__(self, jobs, cores):
-        self.jobs = jobs
+    def __init__(self, jobs, cores, order=None, predictor=None):
+        self.jobs = list(jobs)
         self.cores = cores
+        self.order = order
+        self.predictor = predictor
         self.free = cores
         self.start = [None] * len(jobs)
         self.finish = [None] * len(jobs)
@@ -50,6 +52,7 @@ class Pool:
             while self.ends and self.ends[0][0] == now:
                 self.end(heappop(self.ends)[1], now)
             while arrived < len(self.jobs) and self.jobs[arrived][0] == now:
+                self.predict(arrived)
                 self.arrive(arrived)
                 arrived += 1
             renewed = self.renew_overdue(now)
@@ -59,8 +62,26 @@ class Pool:
         """Instants at which the policy wants to decide besides ends and arrivals."""
         return []
 
+    def predict(self, job):
+        """Where there is a predictor, its guess stands for what was asked for."""
+        if self.predictor:
+            submit, run_time, size, estimate = self.jobs[job]
+            self.jobs[job] = submit, run_time, size, self.predictor.predict(job, estimate)
+
+    def ranked(self, waiting, now):
+        """Waiting jobs in the order of the queue as of now."""
+        if self.order is None:
+            return sorted(waiting)
+        return sorted(waiting, key=lambda job: (self.key(job, now), job))
+
+    def key(self, job, now):
+        submit, _, size, estimate = self.jobs[job]
+        return self.order.key(job, submit, size, estimate, now)
+
     def begin(self, job, now):
         _, run_time, size, estimate = self.jobs[job]
+        if self.order:
+            self.order.began(job, size, now)
         self.free -= size
         assert self.free >= 0, "more cores in use than there are"
         self.start[job] = now
@@ -73,6 +94,10 @@ class Pool:
         entry = (self.estimated_end.pop(job), job)
         del self.running[bisect_left(self.running, entry)]
         self.free += self.jobs[job][2]
+        if self.order:
+            self.order.ended(job, self.jobs[job][2], now)
+        if self.predictor:
+            self.predictor.learn(job, now - self.start[job])
 
     def renew_overdue(self, now):
         """A running job past its estimate is taken to end at now + max(60 s, estimate)."""
@@ -86,14 +111,16 @@ class Pool:
 
 
 class Fcfs(Pool):
-    def __init__(self, jobs, cores):
-        super().__init__(jobs, cores)
+    def __init__(self, *problem):
+        super().__init__(*problem)
         self.queue = []  # waiting jobs in queue order
 
     def arrive(self, job):
         self.queue.append(job)
 
     def start_heads(self, now):
+        if self.order is not None:
+            self.queue = self.ranked(self.queue, now)
         started = 0
         for job in self.queue:
             if self.jobs[job][2] > self.free:
@@ -104,6 +131,14 @@ class Fcfs(Pool):
 
     def decide(self, now, renewed):
         self.start_heads(now)
+
+
+class Filler(Fcfs):
+    def decide(self, now, renewed):
+        for job in self.ranked(self.queue, now):
+            if self.jobs[job][2] <= self.free:
+                self.begin(job, now)
+        self.queue = [job for job in self.queue if self.start[job] is None]
 
 
 class Easy(Fcfs):
@@ -137,12 +172,15 @@ class Easy(Fcfs):
 
 
 class Conservative(Pool):
-    def __init__(self, jobs, cores):
-        super().__init__(jobs, cores)
-        self.plans = []  # sorted (planned start, job) of the waiting jobs
+    """Plans move forward by their start, then queue order; where an order is given, by that alone."""
+
+    def __init__(self, *problem):
+        super().__init__(*problem)
+        self.plans = []  # sorted (planned start, place in the queue, job) of the waiting jobs
+        self.place_in_queue = range(len(self.jobs))
         self.arrivals = []  # arrived since the last decision
         self.ended_early = False
-        self.profile = Profile(cores, 0)
+        self.profile = Profile(self.cores, 0)
 
     def instants(self):
         return [self.plans[0][0]] if self.plans else []
@@ -159,35 +197,39 @@ class Conservative(Pool):
 
     def decide(self, now, renewed):
         self.profile.forget_before(now)
+        if self.order is not None:
+            waiting = self.ranked([*(job for *_, job in self.plans), *self.arrivals], now)
+            self.place_in_queue = {job: at for at, job in enumerate(waiting)}
         if renewed:
             self.profile = Profile(self.cores, now)
             for estimated_end, job in self.running:
                 self.profile.change(now, estimated_end, -self.jobs[job][2])
-            for _, job in self.unplan_all():
+            for _, _, job in self.unplan_all():
                 self.place(job)
         elif self.ended_early:
-            for planned, job in self.unplan_all():
+            plans = self.unplan_all()
+            for planned, _, job in plans if self.order is None else sorted(plans, key=lambda plan: plan[1]):
                 _, _, size, estimate = self.jobs[job]
                 self.profile.change(planned, planned + estimate, size)
                 assert self.place(job) <= planned, "a job was moved back"
         self.ended_early = False
-        for job in self.arrivals:
+        for job in sorted(self.arrivals, key=lambda job: self.place_in_queue[job]):
             self.place(job)
         self.arrivals = []
         while self.plans and self.plans[0][0] <= now:
-            _, job = self.plans.pop(0)
+            _, _, job = self.plans.pop(0)
             self.begin(job, now)
 
     def unplan_all(self):
-        """The waiting jobs by (planned start, queue order), which then have no plan any more."""
+        """(planned start, place in the queue, job) of the waiting jobs, sorted; none has a plan any more."""
         waiting, self.plans = self.plans, []
-        return waiting
+        return sorted((start, self.place_in_queue[job], job) for start, _, job in waiting)
 
     def place(self, job):
         _, _, size, estimate = self.jobs[job]
         start = self.profile.earliest_fit(size, estimate)
         self.profile.change(start, start + estimate, -size)
-        insort(self.plans, (start, job))
+        insort(self.plans, (start, self.place_in_queue[job], job))
         return start
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.build import POLICIES
 from tests.strategies import as_platform, as_workload
 
 from unspool.model.platform import SELECTIONS, Platform
@@ -16,6 +15,16 @@ from unspool.simulation.loop import run_on
 
 ROOT = Path(__file__).parents[2]
 WORKLOADS = 30
+POLICIES = ("fcfs", "easy", "conservative", "filler")
+SPECIAL = (
+    "f1",
+    "wfp3",
+    "multifactor:half_life_s=100,longest_age_s=200",
+    "easy:order=unicef",
+    "easy:predictor=last-two",
+    "easy:order=sjf,predictor=exact",
+    "conservative:order=wfp3",
+)
 
 
 def random_jobs(draw):
@@ -31,6 +40,7 @@ def random_jobs(draw):
                 "machines": draw.choice([None, None, 1, 2]),
                 "memory": draw.choice([None, draw.randint(1, 9)]),
                 "gpus": draw.choice([None, None, 1, 2]),
+                "user": draw.choice("abc"),
             }
         )
     return jobs
@@ -46,7 +56,9 @@ def journals():
         if seed % 2:
             fleet = [(draw.randint(1, 3), draw.randint(1, 4), draw.choice([0, 8]), draw.randint(0, 2)) for _ in "ab"]
             platform = as_platform(fleet, selection=SELECTIONS[seed % len(SELECTIONS)])
-        for policy in POLICIES:
+        # Each of these is compiled for itself, so only where that is quick.
+        special = SPECIAL[seed // 2 % len(SPECIAL)] if platform.is_pool else "f1"
+        for policy in (*POLICIES, special):
             result = run(as_workload(jobs), platform, policy, kill_at_walltime=seed % 3 == 0)
             found.append([result.attempts.rows(), result.allocations.rows(), result.rejected.rows()])
     return found

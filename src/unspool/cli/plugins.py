@@ -24,12 +24,12 @@ _TRIED = {
 
 
 def plugins(kind: str | None = None, /) -> int:
-    """List policies, formats and machine selections, ours and those that other packages bring.
+    """List policies, orders, predictors, formats and machine selections, ours and those that other packages bring.
 
     Parameters
     ----------
     kind
-        Only this kind: schedulers, formats or selections.
+        Only this kind: schedulers, orders, predictors, formats or selections.
     """
     if kind is not None and kind not in _KINDS:
         raise UnknownName("kind of plugin", kind, _KINDS)

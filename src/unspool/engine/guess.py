@@ -27,9 +27,11 @@ def predict(core: Core, guess: Guess | None, job: int) -> bool:
     else:
         user = guess.user[job]
         ended = guess.ended[user]
+        estimate = core.fate[job]["estimate"]
         if ended > 0:
             mean = guess.last[user, 0] if ended == 1 else (guess.last[user, 0] + guess.last[user, 1]) / 2.0
-            core.fate[job]["estimate"] = min(core.fate[job]["estimate"], max(mean, LEAST_S))
+            estimate = min(estimate, mean)
+        core.fate[job]["estimate"] = max(estimate, LEAST_S)
     return True
 
 

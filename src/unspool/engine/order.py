@@ -66,8 +66,9 @@ def fixed_keys(core: Core, rule: Array, fixed: Array) -> None:
 @compiled
 def usage_at(usage: Array, user: int, now: float, half_life: float) -> float:
     """Core seconds that a user has used, those of a half-life ago counting half, as of now."""
-    kept = math.exp(-_LN2 * (now - usage[user]["since"]) / half_life)
-    return usage[user]["decayed"] * kept + usage[user]["cores"] * half_life / _LN2 * (1.0 - kept)  # type: ignore[no-any-return]
+    passed = -_LN2 * (now - usage[user]["since"]) / half_life
+    grown = -math.expm1(passed) * half_life / _LN2  # not 1 - exp: a long half-life would leave nothing of it
+    return usage[user]["decayed"] * math.exp(passed) + usage[user]["cores"] * grown  # type: ignore[no-any-return]
 
 
 @compiled

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
+from unspool.errors import InputError
 from unspool.plugins import build
 from unspool.policies.orders import Fcfs as FcfsOrder
 from unspool.policies.orders import QueueOrder
@@ -101,6 +102,8 @@ class CompiledScheduler:
     def __post_init__(self) -> None:
         if isinstance(self.predictor, str):
             object.__setattr__(self, "predictor", build("predictors", self.predictor))
+        if self.predictor is not None and not hasattr(self.predictor, "predict_one"):
+            raise InputError(f"predictor is {self.predictor!r}; expected predict_one(job), learn_one(job, run_time_s)")
 
     @property
     def queue_order(self) -> QueueOrder:
@@ -123,6 +126,8 @@ class OrderedScheduler(CompiledScheduler):
         super().__post_init__()
         if isinstance(self.order, str):
             object.__setattr__(self, "order", build("orders", self.order))
+        if self.order is not None and not isinstance(self.order, QueueOrder):
+            raise InputError(f"order is {self.order!r}; expected a name such as sjf, or a QueueOrder")
 
     @property
     def queue_order(self) -> QueueOrder:

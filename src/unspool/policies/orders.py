@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -151,9 +152,12 @@ class Multifactor(QueueOrder):
     half_life_s: float = 7 * 86400.0
 
     def __post_init__(self) -> None:
-        for name in ("longest_age_s", "half_life_s"):
-            if not getattr(self, name) > 0.0:
-                raise InputError(f"multifactor: {name} is {getattr(self, name)}; expected more than 0 seconds")
+        for name in ("age", "fair_share", "size", "partition", "qos", "longest_age_s", "half_life_s"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not math.isfinite(value):
+                raise InputError(f"multifactor: {name} is {value!r}; expected a number")
+            if name.endswith("_s") and value <= 0.0:
+                raise InputError(f"multifactor: {name} is {value}; expected more than 0 seconds")
         following = getattr(super(), "__post_init__", None)  # a scheduler that is its own order has one
         if following is not None:
             following()

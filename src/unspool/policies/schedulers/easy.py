@@ -48,7 +48,10 @@ def _by_count(core: Core, place: Place | None, shadow: Array) -> None:
     shrink, the shadow time stands, and now + estimate only grows. So only slots filled since then are looked at.
     """
     clock, waiting = core.clock, core.waiting
+    before = clock[0]["attempts"]
     head = fcfs_by_count(core, place)
+    if clock[0]["attempts"] > before:
+        shadow[0]["head"] = -1  # who came before this head may run beyond its shadow time
     slot = _first_to_look_at(core, shadow, head, False)
     if slot < 0:
         return
@@ -79,6 +82,8 @@ def _first_to_look_at(core: Core, shadow: Array, head: int, starts_matter: bool)
         if not starts_matter or clock[0]["attempts"] == shadow[0]["attempts"]:
             slot = max(slot, clock[0]["fresh"])
     else:
+        if head != shadow[0]["head"]:
+            clock[0]["releases"] += 1  # shapes were refused for the sake of another head
         shadow[0]["head"] = head
         shadow[0]["releases"] = clock[0]["releases"]
         shadow[0]["time"] = _NOT_KNOWN
@@ -119,7 +124,10 @@ def _on_machines(core: Core, place: Place, later: Later, shadow: Array) -> None:
     machines, so only a round after which nothing started lets the next one look at fresh slots alone.
     """
     clock, waiting = core.clock, core.waiting
+    before = clock[0]["attempts"]
     head = fcfs_on_machines(core, place)
+    if clock[0]["attempts"] > before:
+        shadow[0]["head"] = -1  # as above
     slot = _first_to_look_at(core, shadow, head, True)
     if slot < 0:
         return

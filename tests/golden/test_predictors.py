@@ -1,0 +1,111 @@
+"""Predicted run times in place of walltimes, on paper. Rows are (submit, run, cores, walltime)."""
+
+import pytest
+from tests.build import everywhere, starts, workload
+
+from unspool.model.platform import Platform
+from unspool.policies.schedulers.easy import Easy
+
+# Two jobs of ann, of 10 and 20 s, that asked for 100 s: from then on her jobs are expected to run for 15 s.
+LEARNT = [(0, 10, 1, 100), (0, 20, 1, 100)]
+# A job of bob holds one core from 30 to 80; the next one of his wants two and is the head until then.
+HEAD = [(30, 50, 1, 50), (31, 5, 2, 5)]
+
+
+@everywhere
+def test_job_of_a_user_whose_jobs_are_short_may_backfill(cluster):
+    jobs = workload([*LEARNT, *HEAD, (32, 15, 1, 100)], user=["ann", "ann", "bob", "bob", "ann"])
+    assert starts(jobs, cluster(2), "easy") == [0, 0, 30, 80, 85]
+    assert starts(jobs, cluster(2), "easy:predictor=last-two") == [0, 0, 30, 80, 32]
+
+
+@everywhere
+@pytest.mark.parametrize(("submit", "start"), [(65, 65), (66, 85)])
+def test_prediction_is_the_mean_of_the_last_two(cluster, submit, start):
+    # 65 + 15 is the end of bob's job, 66 + 15 a second later. The job of 2 s, which ended first, is forgotten.
+    rows = [(0, 2, 1, 100), (0, 20, 1, 100), (2, 10, 1, 100), *HEAD, (submit, 15, 1, 100)]
+    jobs = workload(rows, user=["ann", "ann", "ann", "bob", "bob", "ann"])
+    assert starts(jobs, cluster(2), "easy:predictor=last-two") == [0, 0, 2, 30, 80, start]
+
+
+@everywhere
+@pytest.mark.parametrize(("submit", "start"), [(60, 60), (61, 85)])
+def test_one_job_that_ended_is_enough(cluster, submit, start):
+    jobs = workload([(0, 20, 1, 100), *HEAD, (submit, 15, 1, 100)], user=["ann", "bob", "bob", "ann"])
+    assert starts(jobs, cluster(2), "easy:predictor=last-two") == [0, 30, 80, start]
+
+
+@everywhere
+@pytest.mark.parametrize(("walltime", "start"), [(5, 75), (6, 85)])
+def test_nobody_is_expected_to_run_longer_than_asked_for(cluster, walltime, start):
+    jobs = workload([*LEARNT, *HEAD, (75, 5, 1, walltime)], user=["ann", "ann", "bob", "bob", "ann"])
+    assert starts(jobs, cluster(2), "easy:predictor=last-two") == [0, 0, 30, 80, start]
+
+
+@everywhere
+@pytest.mark.parametrize("whose", ["cyd", None])
+def test_users_are_apart(cluster, whose):
+    jobs = workload([*LEARNT, *HEAD, (32, 15, 1, 100)], user=["ann", "ann", "bob", "bob", whose])
+    assert starts(jobs, cluster(2), "easy:predictor=last-two") == [0, 0, 30, 80, 85]
+
+
+@everywhere
+def test_job_that_outlives_its_prediction_is_corrected(cluster):
+    # c, of ann, starts at 30 and is expected to end at 45, when d, of all cores, is to start: e would end at 60.
+    # At 50 c is overdue and expected to end at 50 + max(60, 15) = 110: e may start. f, at 70, would end at 130.
+    rows = [*LEARNT, (30, 100, 2, 200), (31, 5, 3, 5), (40, 20, 1, 20), (50, 60, 1, 60)]
+    jobs = workload(rows, user=["ann", "ann", "ann", "bob", "bob", "bob"])
+    assert starts(jobs, cluster(3), "easy") == [0, 0, 30, 130, 40, 60]
+    assert starts(jobs, cluster(3), "easy:predictor=last-two") == [0, 0, 30, 130, 50, 135]
+
+
+@everywhere
+@pytest.mark.parametrize(("run", "start"), [(8, 2), (9, 15)])
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_exact_knows_the_future(cluster, policy, run, start):
+    jobs = workload([(0, 10, 1, 100), (1, 5, 2, 5), (2, run, 1, 100)])
+    assert starts(jobs, cluster(2), policy) == [0, 10, 15]
+    assert starts(jobs, cluster(2), f"{policy}:predictor=exact") == [0, 10, start]
+
+
+@everywhere
+@pytest.mark.parametrize(("submit", "start"), [(9, 9), (9.5, 15)])
+def test_no_prediction_is_shorter_than_a_second(cluster, submit, start):
+    # c runs for no time.
+    jobs = workload([(0, 10, 1, 10), (1, 5, 2, 5), (submit, 0, 1, 100)])
+    assert starts(jobs, cluster(2), "easy:predictor=exact") == [0, 10, start]
+
+
+@everywhere
+def test_orders_go_by_the_prediction(cluster):
+    jobs = workload([(0, 10, 1, 10), (1, 5, 1, 5), (2, 3, 1, 100)])
+    assert starts(jobs, cluster(1), "sjf") == [0, 10, 15]
+    assert starts(jobs, cluster(1), "sjf:predictor=exact") == [0, 13, 10]
+
+
+class Cautious:
+    """Twice the longest run time so far for jobs that asked for more than a minute, else the walltime."""
+
+    def __init__(self):
+        self.told = []
+
+    def predict_one(self, job):
+        is_known = self.told and job.estimate > 60
+        return 2 * max(run_time_s for _, run_time_s in self.told) if is_known else job.estimate
+
+    def learn_one(self, job, run_time_s):
+        self.told.append((job.id, run_time_s))
+
+
+@pytest.mark.parametrize(("submit", "start"), [(40, 40), (41, 85)])
+def test_predictor_of_your_own_is_told_of_every_end_before_it_is_asked(submit, start):
+    # From 20 on twice 20 s: 40 + 40 is the end of bob's job.
+    jobs = workload([*LEARNT, *HEAD, (submit, 15, 1, 100)])
+    assert starts(jobs, Platform.pool(2), Easy(predictor=Cautious()))[-1] == start
+
+
+def test_each_run_has_a_predictor_of_its_own():
+    policy = Easy(predictor=Cautious())
+    jobs = workload([*LEARNT, *HEAD, (40, 15, 1, 100)])
+    assert starts(jobs, Platform.pool(2), policy) == starts(jobs, Platform.pool(2), policy)
+    assert policy.predictor.told == []
