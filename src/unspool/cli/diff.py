@@ -7,9 +7,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.output import Announcement, Progress, counted, note, print_json, print_table, print_text
+from unspool.cli.output import Announcement, Progress, counted, note, print_json, print_text
 from unspool.errors import shown
-from unspool.results.difference import Decided, Difference
+from unspool.results.difference import Decided, Difference, Fate
 from unspool.results.difference import diff as find_difference
 from unspool.results.reasons import told_time
 from unspool.results.store import load
@@ -19,8 +19,6 @@ __all__ = ["diff"]
 
 DIFFER = 1
 _ROWS = 10  # jobs that are printed of each side
-_TITLES = {"start": "a job starts", "end": "a job ends", "machines": "a job gets machines"}
-_VERBS = {"start": "starts", "end": "ends", "machines": "machines"}
 
 
 def diff(
@@ -73,41 +71,47 @@ def _print(found: Difference) -> None:
             more = ", …" if len(ids) > _ROWS else ""
             print_text(f"rejected by {name} only: {counted(len(ids), 'job')}: {', '.join(ids[:_ROWS])}{more}")
     if found.same:
-        print_text(f"the same: {counted(found.counts['attempts'], 'start')}, with their ends and machines")
+        machines = " and machines" if "machines" in found.counts else ""
+        print_text(f"the same: {counted(found.counts['attempts'], 'start')}, with their ends{machines}")
 
 
 def _print_first(found: Difference, names: list[str]) -> None:
-    assert found.change is not None
     assert found.time is not None
     free = found.free_cores
-    told_free = f"{free[0]:,}" if free[0] == free[1] else f"{free[0]:,} and {free[1]:,}"
+    told_free = counted(free[1], "core") if free[0] == free[1] else f"{free[0]:,} and {free[1]:,} cores"
     print_text(
-        f"first difference at {told_time(found.time)} s, where {_TITLES[found.change]} otherwise: "
-        f"{counted(found.queue, 'job')} in the queue, {told_free} cores free, "
-        f"{counted(found.started_by_both, 'job')} started by both\n"
+        f"the same before {told_time(found.time)} s; then {counted(found.queue, 'job')} in the queue, {told_free} "
+        f"free, {counted(found.started_by_both, 'job')} started by both\n"
     )
-    rows = []
+    seen: set[str] = set()
     for name, other, side in zip(names, reversed(names), (found.first, found.second), strict=True):
-        rows += [_row(one, name, other, found.change) for one in side.only[:_ROWS]]
-        if len(side.only) > _ROWS:
-            rows.append(("…", "", "", name, f"{len(side.only) - _ROWS:,} more: --json", ""))
-    verb = _VERBS[found.change]
-    print_table(("job", "cores", "walltime", f"only {verb} so in", "there", "in the other"), rows, justify="left")
+        new = [one for one in side.only if one.job not in seen]
+        seen |= {one.job for one in new}
+        for one in new[:_ROWS]:
+            print_text(_told(one, name, other, found))
+        if len(new) > _ROWS:
+            print_text(f"{name}: {counted(len(new) - _ROWS, 'job')} more; --json has all")
     counts = found.counts
+    machines = f", {counts['machines']:,} on other machines" if "machines" in counts else ""
     print_text(
-        f"\nof {counted(counts['attempts'], 'start')}, other in time: {counts['start']:,}; "
-        f"of those at one time, other end: {counts['end']:,}; other machines: {counts['machines']:,}"
+        f"\nof {counted(counts['attempts'], 'start')}, {counts['start']:,} at another time; of the others, "
+        f"{counts['end']:,} with another end{machines}"
     )
 
 
-def _row(one: Decided, name: str, other: str, change: str) -> tuple[str, ...]:
-    elsewhere = "did not run" if one.other is None else one.other if change != "start" else f"at {one.other} s"
-    reason = f": at this time it {one.reason}" if one.reason else ""
-    return (
-        shown(one.job, 40),
-        f"{one.cores:,}",
-        "-" if one.walltime is None else format_duration(one.walltime),
-        name,
-        f"at {one.here} s" if change == "start" else one.here,
-        shown(f"{other}, {elsewhere}{reason}", 400),
-    )
+def _told(one: Decided, name: str, other: str, found: Difference) -> str:
+    walltime = "" if one.walltime is None else f", walltime {format_duration(one.walltime)}"
+    job = f"job {shown(one.job, 40)} ({counted(one.cores, 'core')}{walltime})"
+    there = f"{other} does not run it" if one.other is None else f"{other} {_way(one.other, 'it', found)}"
+    if one.reason:
+        there += f"; now it {one.reason}"
+    return f"{name} {_way(one.here, job, found)}\n  {shown(there, 400)}"
+
+
+def _way(fate: Fate, job: str, found: Difference) -> str:
+    if found.change == "machines":
+        return f"puts {job} on machines {shown(fate.machines, 80)}"
+    if found.change == "end":
+        return f"ends {job} at {told_time(fate.finish_time or 0.0)} s ({fate.how})"
+    later = f" at {told_time(fate.start_time)} s" if fate.start_time != found.time else ""
+    return f"starts {job}{later}"

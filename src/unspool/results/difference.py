@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from typing import Any
 
@@ -17,32 +17,41 @@ from unspool.results.rerun import AnyLog, Rerun
 from unspool.results.result import Result
 from unspool.results.store import load
 
-__all__ = ["Decided", "Difference", "Side", "diff"]
+__all__ = ["Decided", "Difference", "Fate", "Side", "diff"]
 
 _EXPLAINED = 5  # jobs of each side whose absence from the other is explained
 _SETTINGS = ("seed", "kill_at_walltime")
-_CHANGES = ("start", "end", "machines")
+
+
+@dataclass(frozen=True)
+class Fate:
+    """How an attempt went in one of the runs; machines as `first-last x units on each`, empty on a pool."""
+
+    start_time: float
+    finish_time: float | None
+    how: str
+    machines: str
 
 
 @dataclass(frozen=True)
 class Decided:
     """A job that one run treats in another way than the other at the instant of the first difference.
 
-    `other` is what the other run has for it: the time of its start or end, or its machines, as text; None for nothing.
-    `reason` says why the other run did not start it then, where that is known.
+    `other` is None where the other run has no such attempt. `reason` says why the other run did not start it then,
+    where that is known.
     """
 
     job: str
     cores: int
     walltime: float | None
-    here: str
-    other: str | None
+    here: Fate
+    other: Fate | None
     reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs at that instant: what only it did, and what both did."""
+    """One of the two runs, and what only it did at that instant."""
 
     policy: str
     platform: str
@@ -55,7 +64,8 @@ class Difference:
 
     `change` is `start` (a job starts in one run only), `end` (a job ends at another time, or in another way) or
     `machines` (a job starts on others); None where all attempts are the same. `queue` and `free_cores` are those of
-    both runs just before: jobs that are submitted and have not started, and cores that are free.
+    both runs just before: jobs that are submitted and have not started, and cores that are free. `counts` has the
+    attempts of both, and those with another `start`, `end` and, where the machines can be compared, `machines`.
     """
 
     workload: str
@@ -85,7 +95,7 @@ class Difference:
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
         sides = {
-            name: {"policy": side.policy, "platform": side.platform, "only": [vars(one) for one in side.only]}
+            name: {"policy": side.policy, "platform": side.platform, "only": [asdict(one) for one in side.only]}
             for name, side in (("first", self.first), ("second", self.second))
         }
         return {
@@ -131,9 +141,9 @@ def diff(
     _refuse_other_log(a, b)
     notes = _settings(a, b)
     compared = _compared(a, b)
-    changes = {"start": _start_changes(compared), "end": _end_changes(compared), "machines": pl.DataFrame()}
+    changes = {"start": _start_changes(compared), "end": _end_changes(compared)}
     if _same_machines(a, b):
-        changes["machines"] = compared.filter(pl.col("machines") != pl.col("machines_b"))
+        changes["machines"] = _machine_changes(compared)
     elif not (a.platform.is_pool and b.platform.is_pool):
         notes.append("the machines of the two are not the same: which ones jobs ran on is not compared")
     change, time = _earliest(changes)
@@ -157,7 +167,7 @@ def diff(
         started_by_both=both,
         first=sides[0],
         second=sides[1],
-        counts={"attempts": len(compared), **{name: len(changes[name]) for name in _CHANGES}},
+        counts={"attempts": len(compared), **{name: len(rows) for name, rows in changes.items()}},
         rejected=(
             tuple(sorted(turned_away[0] - turned_away[1])),
             tuple(sorted(turned_away[1] - turned_away[0])),
@@ -182,8 +192,10 @@ def _settings(a: Result, b: Result) -> list[str]:
         for name in _SETTINGS
         if a.config.get(name) != b.config.get(name)
     ]
-    if a.platform != b.platform:
+    if a.platform != replace(b.platform, selection=a.platform.selection):
         notes.append(f"the platform is {a.platform.name} in the first, {b.platform.name} in the second")
+    if a.platform.selection != b.platform.selection:
+        notes.append(f"selection is {a.platform.selection} in the first, {b.platform.selection} in the second")
     return notes
 
 
@@ -198,15 +210,16 @@ def _compared(a: Result, b: Result) -> pl.DataFrame:
 
 def _attempts(result: Result) -> pl.DataFrame:
     rows = result.allocations.with_columns(
-        row=pl.format("{}-{}x{}", pl.col("first_machine"), pl.col("last_machine"), pl.col("units"))
+        row=pl.format("{}-{} x {}", pl.col("first_machine"), pl.col("last_machine"), pl.col("units"))
     )
-    machines = rows.group_by("attempt").agg(pl.col("row").str.join(" ").alias("machines"))
+    machines = rows.group_by("attempt").agg(pl.col("row").str.join(", ").alias("machines"))
     walltime = result.jobs.select("job_id", "walltime") if "walltime" in result.jobs.columns else None
     attempts = (
         result.attempts.with_columns(
             pl.col("how").cast(pl.String), nth=pl.int_range(pl.len()).over("job_id"), at=pl.col("attempt")
         )
         .join(machines.cast({"attempt": pl.Int64}), on="attempt", how="left", maintain_order="left")
+        .with_columns(pl.col("machines").fill_null(""))
         .drop("attempt", "submit_time")
     )
     if walltime is None:
@@ -229,6 +242,13 @@ def _end_changes(compared: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
+def _machine_changes(compared: pl.DataFrame) -> pl.DataFrame:
+    """Attempts that start at one time in both, on other machines."""
+    return compared.filter(
+        (pl.col("start_time") == pl.col("start_time_b")) & (pl.col("machines") != pl.col("machines_b"))
+    )
+
+
 _TIME_OF = {"start": "start_time", "end": "finish_time", "machines": "start_time"}
 
 
@@ -236,7 +256,7 @@ def _earliest(changes: Mapping[str, pl.DataFrame]) -> tuple[str | None, float | 
     """The first change; of several at one instant, ends are before starts, as in the run."""
     found = []
     for name in ("end", "start", "machines"):
-        if len(changes[name]):
+        if name in changes and len(changes[name]):
             times = changes[name].select(pl.min_horizontal(_TIME_OF[name], f"{_TIME_OF[name]}_b").min())
             found.append((float(times.item()), name))
     if not found:
@@ -251,20 +271,19 @@ def _only(changes: pl.DataFrame, change: str, time: float) -> tuple[tuple[Decide
     for here, other in (("", "_b"), ("_b", "")):
         column = _TIME_OF[change]
         rows = changes.filter(pl.col(f"{column}{here}") == time).sort(f"at{here}")
-        sides.append(tuple(_decided(row, change, here, other) for row in rows.iter_rows(named=True)))
+        sides.append(tuple(_decided(row, here, other) for row in rows.iter_rows(named=True)))
     return sides[0], sides[1]
 
 
-def _decided(row: Mapping[str, Any], change: str, here: str, other: str) -> Decided:
-    def told(side: str) -> str | None:
+def _decided(row: Mapping[str, Any], here: str, other: str) -> Decided:
+    def fate(side: str) -> Fate | None:
         if row[f"start_time{side}"] is None:
             return None
-        if change == "machines":
-            return str(row[f"machines{side}"])
-        time = f"{row[_TIME_OF[change] + side]:.15g}"
-        return f"{time} ({row[f'how{side}']})" if change == "end" else time
+        return Fate(**{one.name: row[f"{one.name}{side}"] for one in fields(Fate)})
 
-    return Decided(row["job_id"], row[f"cores{here}"], row[f"walltime{here}"], told(here) or "", told(other))
+    mine = fate(here)
+    assert mine is not None
+    return Decided(row["job_id"], row[f"cores{here}"], row[f"walltime{here}"], mine, fate(other))
 
 
 def _free_cores(result: Result, time: float) -> int:
@@ -293,7 +312,7 @@ def _explained(
                 reasons = {one.job: reason for one in only[:_EXPLAINED] if (reason := _reason(rerun, one.job))}
             except InputError as error:
                 notes.append(f"why '{other.policy}' did not start them is not known: {error}")
-        told.append(tuple(Decided(**(vars(one) | {"reason": reasons.get(one.job)})) for one in only))
+        told.append(tuple(replace(one, reason=reasons.get(one.job)) for one in only))
     return told[0], told[1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from unspool.engine.state import QUEUED, REJECTED
+from unspool.errors import DecisionError
 from unspool.policies.base import CONSERVATIVE, EASY, FCFS, CompiledScheduler
 from unspool.results.room import Amount, shortage_of
 from unspool.simulation.engine import Engine
@@ -123,17 +125,18 @@ def reason_for(engine: Engine, policy: Any, job: int) -> Reason:
 
 
 def _not_queued(engine: Engine, job: int) -> Reason:
+    """A job that is submitted and not in the queue: names that do not take part count as ended, as in the run."""
     text = engine.workload.column("depends_on")[int(engine.used[job])] or ""
-    named = {name.strip() for name in text.split(",")}
-    # Names that do not take part count as ended, as in the run.
-    ids = engine.workload.table["job_id"].gather(engine.used)
-    on = np.flatnonzero(ids.is_in(list(named)).to_numpy())
-    still_open = [at for at in on.tolist() if engine.core.fate[at]["state"] < REJECTED]
+    on = []
+    for name in {name.strip() for name in text.split(",")}:
+        with suppress(DecisionError):
+            on.append(engine.index_of(name, name))
+    still_open = [at for at in on if engine.core.fate[at]["state"] < REJECTED]
     if still_open:
         return Reason("dependency", jobs=_ids(engine, still_open))
     links = engine.state.links
     pause_s = float(links.links[job]["think_time"]) if links is not None else None
-    return Reason("not eligible", jobs=_ids(engine, on.tolist()), pause_s=pause_s)
+    return Reason("not eligible", jobs=_ids(engine, on), pause_s=pause_s)
 
 
 def _reservation(engine: Engine, job: int, head: int) -> Reason:

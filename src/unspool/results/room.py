@@ -21,8 +21,8 @@ _COUNTABLE = ("cores", "GPUs", "machines", "shares")
 class Amount:
     """How much of something a job needs, and how much of it was free: the least and the most while it lacked it.
 
-    On machines, free is what can be used: in whole shares, on machines that the job may use. With `each` above 0 the
-    amounts are machines, of which each must have so much free.
+    Free is counted over the machines that the job may use; where that would be enough in all, in whole shares of the
+    job. With `each` above 0 the amounts are machines, of which each must have so much free.
     """
 
     of: str
@@ -137,7 +137,9 @@ def _amount(place: Place, shape: int, resource: int, name: str, may_use: Array) 
     each = int(place.need[shape, resource])
     if place.shapes[shape]["distinct"]:
         return Amount(name, units, room, room, each)
-    return Amount(name, units * each, room * each, room * each)
+    in_all = int(place.free[may_use, resource].sum())
+    free = in_all if in_all < units * each else room * each
+    return Amount(name, units * each, free, free)
 
 
 def _partition(platform: Platform, partition: int) -> str:
