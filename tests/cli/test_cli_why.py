@@ -14,8 +14,8 @@ submitted at 2 s, started at 20 s, waited 18 s; estimate 30 s
 
 from  to  length  ahead  waited because it
 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-2     10  8 s     1      could run until 32, but job b at the head of the queue expects to start at 10: needs 1 core, 0
-                         to spare then
+2     10  8 s     1      could run until 32 on 1 core, but job b at the head of the queue expects to start at 10, with 0
+                         to spare
 10    20  10 s    0      needs 1 core, 0 free
 
 reason          time   share  intervals

@@ -65,7 +65,7 @@ def test_easy_holds_back_what_would_delay_the_head():
     reason = explained(jobs, 4, "easy", "c").intervals[0].reason
     assert (reason.expected_start, reason.expected_end) == (10, 32)
     assert str(reason) == (
-        "could run until 32, but job b at the head of the queue expects to start at 10: needs 1 core, 0 to spare then"
+        "could run until 32 on 1 core, but job b at the head of the queue expects to start at 10, with 0 to spare"
     )
 
 
@@ -75,7 +75,8 @@ def test_on_machines_a_reservation_is_of_machines():
     platform = cluster((2,), (2,), selection="worst")
     assert told(jobs, platform, "easy", "d") == [(2, 10, "reservation", "c")]
     assert str(explained(jobs, platform, "easy", "d").intervals[0].reason) == (
-        "could run until 32, but job c at the head of the queue expects to start at 10, on machines that it would take"
+        "could run until 32 on 1 core, but job c at the head of the queue expects to start at 10, "
+        "on machines that it would take"
     )
 
 

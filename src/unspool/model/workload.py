@@ -150,9 +150,10 @@ class Workload:
         Names of columns and their values count; empty columns, line numbers and what the log says of itself do not.
         """
         mark = blake2b(digest_size=16)
-        for values in self.table.drop("line"):
-            if values.null_count() < len(values):
-                mark.update(f"{values.name}:{len(values)}:".encode())
+        for name in sorted(self.table.columns):
+            values = self.table[name]
+            if name != "line" and values.null_count() < len(values):
+                mark.update(f"{name}:{len(values)}:".encode())
                 mark.update(_bytes_of(values))
         return mark.hexdigest()
 

@@ -216,12 +216,12 @@ def _told_reservation(reason: Reason) -> str:
     assert reason.expected_end is not None
     cores = reason.amounts[0]
     text = (
-        f"could run until {told_time(reason.expected_end)}, but {_named(reason.jobs)} at the head of the queue "
-        f"expects to start at {told_time(reason.expected_start)}"
+        f"could run until {told_time(reason.expected_end)} on {cores.needed_text}, but {_named(reason.jobs)} at the "
+        f"head of the queue expects to start at {told_time(reason.expected_start)}"
     )
     if cores.needed <= cores.free_most:
         return f"{text}, on machines that it would take"
-    return f"{text}: needs {cores}".removesuffix("free") + "to spare then"
+    return f"{text}, with {cores.free_text} to spare"
 
 
 def _told_plan(reason: Reason) -> str:

@@ -36,16 +36,21 @@ class Amount:
         least, most = min(self.free_least, other.free_least), max(self.free_most, other.free_most)
         return replace(self, free_least=least, free_most=most)
 
-    def __str__(self) -> str:
-        free = self._shown(self.free_least)
-        if self.free_most > self.free_least:
-            free += f" to {self._shown(self.free_most)}"
-        if self.each:
-            return f"{_counted(self.needed, 'machines')} with {_counted(self.each, self.of)} free, there are {free}"
-        return f"{_counted(self.needed, self.of)}, {free} free"
+    @property
+    def needed_text(self) -> str:
+        """What is needed, with its name."""
+        return _counted(self.needed, "machines" if self.each else self.of)
 
-    def _shown(self, amount: int) -> str:
-        return format_bytes(amount) if self.of == "memory" and not self.each else f"{amount:,}"
+    @property
+    def free_text(self) -> str:
+        """What was free: a number, or a range."""
+        ends = dict.fromkeys((self.free_least, self.free_most))
+        return " to ".join(format_bytes(end) if self.of == "memory" and not self.each else f"{end:,}" for end in ends)
+
+    def __str__(self) -> str:
+        if self.each:
+            return f"{self.needed_text} with {_counted(self.each, self.of)} free, there are {self.free_text}"
+        return f"{self.needed_text}, {self.free_text} free"
 
 
 def _counted(amount: int, of: str) -> str:
