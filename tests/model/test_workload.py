@@ -96,7 +96,7 @@ def test_the_digest_is_of_the_jobs_and_of_nothing_else():
         Workload.of(table(user=["ann", ""])),
         Workload.of(table(user=["an", "n"])),
         Workload.of(table(group=["ann", None])),
-        Workload.of(table(user=["ann", None], run_time=[1, 1.5])),
+        Workload.of(table(user=["ann", None], run_time=[1.0, 1.5])),
         Workload.of(table(user=["ann", None], walltime=[None, 0])),
         Workload.of(table(user=["ann", None], walltime=[0, None])),
         jobs[:1],

@@ -115,7 +115,7 @@ def test_a_licence_and_who_holds_it():
     platform = cluster((4,), licences={"solver": 2})
     assert told(jobs, platform, "easy", "c") == [(1, 6, "licence: solver", "a", "b"), (6, 10, "licence: solver", "a")]
     assert str(explained(jobs, platform, "easy", "c").intervals[1].reason) == (
-        "needs 2 licence solver, 1 free; held by job a"
+        "needs 2 of licence solver, 1 free; held by job a"
     )
 
 

@@ -308,6 +308,7 @@ def _explained(
         if only:
             try:
                 rerun = Rerun(other, workload, progress=progress, compiling=compiling)
+                workload = rerun.engine.workload  # read once for both
                 rerun.until(time)
                 reasons = {one.job: reason for one in only[:_EXPLAINED] if (reason := _reason(rerun, one.job))}
             except InputError as error:

@@ -17,7 +17,7 @@ from unspool.plugins import build
 from unspool.policies.base import CompiledScheduler
 from unspool.results.result import Result
 from unspool.simulation.engine import Engine, Policy
-from unspool.workloads import read_workload
+from unspool.workloads import format_of, read_workload
 from unspool.workloads.sample import read_sample
 
 __all__ = ["Rerun", "workload_of"]
@@ -41,8 +41,9 @@ def _read(result: Result, given: str | PathLike[str] | None) -> Workload:
     if path is None:
         return read_sample()
     columns = dict(text.split("=", 1) for text in result.config.get("columns", ()))
+    format = None if given is not None and format_of(given) else result.config.get("format")
     try:
-        return read_workload(path, result.config.get("format"), columns or None)
+        return read_workload(path, format, columns or None)
     except InputError as error:
         if given is not None:
             raise

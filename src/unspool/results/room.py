@@ -56,7 +56,9 @@ class Amount:
 def _counted(amount: int, of: str) -> str:
     if of == "memory":
         return f"{format_bytes(amount)} of memory"
-    return f"{amount:,} {of.removesuffix('s') if amount == 1 and of in _COUNTABLE else of}"
+    if of in _COUNTABLE:
+        return f"{amount:,} {of.removesuffix('s') if amount == 1 else of}"
+    return f"{amount:,} of {of}"
 
 
 @dataclass(frozen=True)

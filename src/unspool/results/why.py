@@ -20,7 +20,7 @@ from unspool.results.store import load
 from unspool.simulation.engine import Engine, Policy
 from unspool.units import format_duration
 
-__all__ = ["Explanation", "Interval", "row_of", "why"]
+__all__ = ["Explanation", "Interval", "why"]
 
 _SHOWN = 5  # ids that an error names
 
@@ -47,7 +47,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a job waited for: intervals that follow each other without a gap from its submission to its start."""
+    """What a job waited for: intervals that follow each other without a gap from its submission to its first start."""
 
     job: str
     workload: str
@@ -131,7 +131,7 @@ def why(
       1 to 9: needs 2 cores, 1 free
     """
     found = result if isinstance(result, Result) else load(result)
-    row = row_of(found, str(job))
+    row = _row_of(found, str(job))
     if row["start_time"] == row["submit_time"]:
         return _explained(found, row, None, (), 0)
     rerun = Rerun(found, workload, policy, progress=progress, compiling=compiling)
@@ -151,9 +151,9 @@ def why(
     return _explained(found, row, estimate, tuple(intervals), instants)
 
 
-def row_of(result: Result, job: str) -> dict[str, Any]:
-    """What the table of jobs has of a job."""
-    rows = result.jobs.filter(result.jobs["job_id"] == job)
+def _row_of(result: Result, job: str) -> dict[str, Any]:
+    """Id, cores, submit time and first start of a job."""
+    rows = result.attempts.filter(result.attempts["job_id"] == job)
     if len(rows):
         return rows.row(0, named=True)
     rejected = result.rejected.filter(result.rejected["job_id"] == job)
