@@ -72,8 +72,8 @@ def test_the_sample_is_known_again(unspool):
 
 
 def test_a_policy_of_your_own_is_loaded_again(unspool, write, tmp_path):
-    write("mine.py", MINE)
-    unspool("run", write("log.csv", LOG), "-p", 4, "--policy", "mine:one", "-o", "out")
+    write("one_at_a_time.py", MINE)
+    unspool("run", write("log.csv", LOG), "-p", 4, "--policy", "one_at_a_time:one", "-o", "out")
     assert "needs 4 cores, 1 free" in unspool("why", "out", "b").out
     assert "has room, and the policy did not start it: no reason is known" in unspool("why", "out", "c").out
 

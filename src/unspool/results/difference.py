@@ -12,6 +12,7 @@ import polars as pl
 
 from unspool.engine.state import QUEUED, UNSEEN
 from unspool.errors import InputError
+from unspool.results.changes import TIME_OF, changes_of, compared_attempts, earliest
 from unspool.results.reasons import reason_for, told_time
 from unspool.results.rerun import AnyLog, Rerun
 from unspool.results.result import Result
@@ -140,13 +141,11 @@ def diff(
     a, b = pair
     _refuse_other_log(a, b)
     notes = _settings(a, b)
-    compared = _compared(a, b)
-    changes = {"start": _start_changes(compared), "end": _end_changes(compared)}
-    if _same_machines(a, b):
-        changes["machines"] = _machine_changes(compared)
-    elif not (a.platform.is_pool and b.platform.is_pool):
+    compared = compared_attempts(a, b)
+    changes = changes_of(compared, with_machines=_same_machines(a, b))
+    if "machines" not in changes and not (a.platform.is_pool and b.platform.is_pool):
         notes.append("the machines of the two are not the same: which ones jobs ran on is not compared")
-    change, time = _earliest(changes)
+    change, time = earliest(changes)
     sides = [Side(one.policy, one.platform.name, ()) for one in pair]
     queue, free, both = 0, (0, 0), 0
     if change is not None and time is not None:
@@ -203,73 +202,11 @@ def _same_machines(a: Result, b: Result) -> bool:
     return not a.platform.is_pool and a.platform.groups == b.platform.groups
 
 
-def _compared(a: Result, b: Result) -> pl.DataFrame:
-    """Attempts side by side, by job and how many times it was started before."""
-    return _attempts(a).join(_attempts(b), on=["job_id", "nth"], how="full", coalesce=True, suffix="_b")
-
-
-def _attempts(result: Result) -> pl.DataFrame:
-    rows = result.allocations.with_columns(
-        row=pl.format("{}-{} x {}", pl.col("first_machine"), pl.col("last_machine"), pl.col("units"))
-    )
-    machines = rows.group_by("attempt").agg(pl.col("row").str.join(", ").alias("machines"))
-    walltime = result.jobs.select("job_id", "walltime") if "walltime" in result.jobs.columns else None
-    attempts = (
-        result.attempts.with_columns(
-            pl.col("how").cast(pl.String), nth=pl.int_range(pl.len()).over("job_id"), at=pl.col("attempt")
-        )
-        .join(machines.cast({"attempt": pl.Int64}), on="attempt", how="left", maintain_order="left")
-        .with_columns(pl.col("machines").fill_null(""))
-        .drop("attempt", "submit_time")
-    )
-    if walltime is None:
-        return attempts.with_columns(walltime=pl.lit(None, pl.Float64))
-    return attempts.join(walltime, on="job_id", how="left", maintain_order="left")
-
-
-def _start_changes(compared: pl.DataFrame) -> pl.DataFrame:
-    return compared.filter(~pl.col("start_time").eq_missing(pl.col("start_time_b")))
-
-
-def _end_changes(compared: pl.DataFrame) -> pl.DataFrame:
-    """Attempts that start at one time in both, and end at another or in another way."""
-    return compared.filter(
-        (pl.col("start_time") == pl.col("start_time_b"))
-        & (
-            ~pl.col("finish_time").eq_missing(pl.col("finish_time_b"))
-            | ~pl.col("how").eq_missing(pl.col("how_b"))
-        )
-    )  # fmt: skip
-
-
-def _machine_changes(compared: pl.DataFrame) -> pl.DataFrame:
-    """Attempts that start at one time in both, on other machines."""
-    return compared.filter(
-        (pl.col("start_time") == pl.col("start_time_b")) & (pl.col("machines") != pl.col("machines_b"))
-    )
-
-
-_TIME_OF = {"start": "start_time", "end": "finish_time", "machines": "start_time"}
-
-
-def _earliest(changes: Mapping[str, pl.DataFrame]) -> tuple[str | None, float | None]:
-    """The first change; of several at one instant, ends are before starts, as in the run."""
-    found = []
-    for name in ("end", "start", "machines"):
-        if name in changes and len(changes[name]):
-            times = changes[name].select(pl.min_horizontal(_TIME_OF[name], f"{_TIME_OF[name]}_b").min())
-            found.append((float(times.item()), name))
-    if not found:
-        return None, None
-    time, change = min(found, key=lambda one: one[0])
-    return change, time
-
-
 def _only(changes: pl.DataFrame, change: str, time: float) -> tuple[tuple[Decided, ...], tuple[Decided, ...]]:
     """What each of the two did at an instant and the other did not, in the order in which it did."""
     sides = []
     for here, other in (("", "_b"), ("_b", "")):
-        column = _TIME_OF[change]
+        column = TIME_OF[change]
         rows = changes.filter(pl.col(f"{column}{here}") == time).sort(f"at{here}")
         sides.append(tuple(_decided(row, here, other) for row in rows.iter_rows(named=True)))
     return sides[0], sides[1]
