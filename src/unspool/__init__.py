@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from unspool.results.check import check_schedule
     from unspool.results.compare import compare, comparison
     from unspool.results.conformity import check_policy
+    from unspool.results.difference import diff
     from unspool.results.result import Result
     from unspool.results.run import run
     from unspool.results.store import load, save
+    from unspool.results.why import why
     from unspool.simulation.engine import Engine
     from unspool.workloads import read_workload, write_workload
 
@@ -34,9 +36,11 @@ _HOME = {
     "unspool.results.check": ("check_schedule",),
     "unspool.results.compare": ("compare", "comparison"),
     "unspool.results.conformity": ("check_policy",),
+    "unspool.results.difference": ("diff",),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
     "unspool.results.store": ("load", "save"),
+    "unspool.results.why": ("why",),
     "unspool.simulation.engine": ("Engine",),
     "unspool.workloads": ("read_workload", "write_workload"),
 }
@@ -45,8 +49,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
     "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "check_policy", "check_schedule", "compare", "comparison", "load", "read_platform", "read_workload", "run", "save",
-    "write_workload",
+    "check_policy", "check_schedule", "compare", "comparison", "diff", "load", "read_platform", "read_workload", "run",
+    "save", "why", "write_workload",
 ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
 from unspool.results.audit.laws import LAWS, POLICY_LAWS
 from unspool.results.conformity import _RULES
+from unspool.results.reasons import REASONS
 from unspool.results.result import TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND
@@ -113,6 +114,7 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     ("verb", "at"),
     [
         ("run", 0), ("check", 0), ("compare", 0), ("convert", 0), ("inspect", 0), ("validate", 0), ("plugins", 0),
+        ("why", 0), ("diff", 0),
         ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2),
     ],
 )  # fmt: skip
@@ -142,6 +144,21 @@ def test_laws_are_those_of_the_audit():
         assert sorted(found) == sorted(laws)
     assert not set(every) & set().union(*POLICY_LAWS.values())
     assert [(row[0].strip("`"), row[1]) for row in of_policies] == [(law, says) for law, (says, _) in _RULES.items()]
+
+
+def test_reasons_and_fields_of_explanations_are_those_of_the_code():
+    assert [(row[0].strip("`"), row[1]) for row in tables("explanations", "Reasons")[0]] == list(REASONS.items())
+    log = unspool.Workload.of(
+        pl.DataFrame({"job_id": ["a", "b"], "submit_time": [0, 0], "run_time": [9, 9], "cores": [1, 1]})
+    )
+    result = unspool.run(log, 1, "fcfs")
+    told = unspool.why(result, "b", workload=log).as_dict()
+    of_job, of_interval = tables("explanations", "Of a job")
+    assert (names([row[:1] for row in of_job]), names([row[:1] for row in of_interval])) == (
+        list(told), list(told["intervals"][0]),
+    )  # fmt: skip
+    found = unspool.diff(result, result).as_dict()
+    assert names([row[:1] for row in tables("explanations", "Of two runs")[0]]) == list(found)
 
 
 def test_settings_are_those_of_the_config():

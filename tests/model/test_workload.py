@@ -80,3 +80,26 @@ def test_rejected_rows_may_come_in_any_sequence():
 
 def test_html_escapes_the_name():
     assert "<b>&lt;script&gt;</b>: 2 jobs" in Workload.of(table(), name="<script>")._repr_html_()
+
+
+def test_the_digest_is_of_the_jobs_and_of_nothing_else():
+    jobs = Workload.of(table(user=["ann", None]))
+    for other in (
+        Workload.of(table(user=["ann", None]), name="renamed", max_cores=8),
+        Workload.of(table(user=["ann", None], line=[7, 9])),
+        Workload.of(table(user=["ann", None], walltime=[None, None])),
+        Workload(jobs.table.select(reversed(jobs.table.columns))),
+    ):
+        assert other.digest == jobs.digest
+    others = [
+        Workload.of(table()),
+        Workload.of(table(user=["ann", ""])),
+        Workload.of(table(user=["an", "n"])),
+        Workload.of(table(group=["ann", None])),
+        Workload.of(table(user=["ann", None], run_time=[1.0, 1.5])),
+        Workload.of(table(user=["ann", None], walltime=[None, 0])),
+        Workload.of(table(user=["ann", None], walltime=[0, None])),
+        jobs[:1],
+    ]
+    assert len({one.digest for one in (jobs, *others)}) == len(others) + 1
+    assert Workload.of(table())[:0].digest == Workload.of(table(user=["ann", None]))[:0].digest

@@ -32,6 +32,17 @@ _CHECK = (
     "unspool check other-tool.swf log.swf -p 480 --policy easy\n\n"
     "unspool check out_jobs.csv log.csv -p 512 --policy easy --tolerance 1e-3"
 )
+_WHY = (
+    "Say what a job waited for, interval by interval.\n\n"
+    "The run is repeated up to the start of the job, under its own policy: no room for it, the reservation of another "
+    "job, a plan, the order of the queue, a dependency, a licence.\n\n"
+    "For example: unspool why results/easy 1234"
+)
+_DIFF = (
+    "Name the first decision in which two runs differ, and why.\n\n"
+    "Exits with 0 if the two results are the same, with 1 if they differ.\n\n"
+    "For example: unspool diff results/fcfs results/easy"
+)
 
 app = App(
     name="unspool",
@@ -47,6 +58,8 @@ app.command("unspool.cli.generate:generate", name="generate", help="Make a log a
 app.command("unspool.cli.inspect:inspect", name="inspect", help="Say what is in a log, a platform or a result.")
 app.command("unspool.cli.validate:validate", name="validate", help="Check files, without running anything.")
 app.command("unspool.cli.check:check", name="check", help=_CHECK)
+app.command("unspool.cli.why:why", name="why", help=_WHY)
+app.command("unspool.cli.diff:diff", name="diff", help=_DIFF)
 app.command("unspool.cli.plugins:plugins", name="plugins", help="List policies, formats and machine selections.")
 app.register_install_completion_command(name="--install-completion", help="Install completion for your shell.")
 

@@ -6,7 +6,6 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import as_file, files
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -27,10 +26,10 @@ from unspool.results.result import Result
 from unspool.results.run import run as simulate
 from unspool.results.store import check_free, write_folder, write_json, write_result
 from unspool.workloads import read_workload
+from unspool.workloads.sample import SAMPLE, read_sample
 
 __all__ = ["run"]
 
-_SAMPLE = "campus.swf.gz"
 _REASONS = 3  # rejected records that are shown
 _HOME = str(Path(unspool.__file__).parent)
 
@@ -143,9 +142,8 @@ def run(
 
 def _read_jobs(settings: RunConfig) -> Workload:
     if settings.workload is None:
-        note(f"no log given: replaying the bundled sample {_SAMPLE}")
-        with as_file(files("unspool") / "samples" / _SAMPLE) as sample:
-            return read_workload(sample)
+        note(f"no log given: replaying the bundled sample {SAMPLE}")
+        return read_sample()
     with reading(settings.workload):
         jobs = read_workload(settings.workload, settings.format, settings.column_map())
     for text in jobs.notes:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
 from html import escape
 from typing import Any
 
@@ -141,9 +143,33 @@ class Workload:
             return self.table[name]
         return pl.Series(name, [None], dtype=_BY_NAME[name].dtype).new_from_index(0, len(self.table))
 
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the jobs: the same for the same jobs, whatever kind of file they were read from.
+
+        Names of columns and their values count; empty columns, line numbers and what the log says of itself do not.
+        """
+        mark = blake2b(digest_size=16)
+        for name in sorted(self.table.columns):
+            values = self.table[name]
+            if name != "line" and values.null_count() < len(values):
+                mark.update(f"{name}:{len(values)}:".encode())
+                mark.update(_bytes_of(values))
+        return mark.hexdigest()
+
     def _repr_html_(self) -> str:
         head = f"<p><b>{escape(self.name)}</b>: {len(self)} jobs, {len(self.rejected)} records rejected</p>"
         return head + self.table.head(10)._repr_html_()
+
+
+def _bytes_of(values: pl.Series) -> bytes:
+    """The values of a column as bytes that do not depend on the machine or on how Polars keeps them."""
+    if values.dtype == pl.String:
+        lengths = values.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
+        return bytes(lengths.astype("<i8").tobytes() + str(values.str.join("")[0]).encode())
+    missing = values.is_null().to_numpy().tobytes() if values.null_count() else b""
+    kind = "<f8" if values.dtype == pl.Float64 else "<i8"
+    return bytes(values.fill_null(0).to_numpy().astype(kind).tobytes() + missing)
 
 
 def _cast(values: pl.Series, column: Column, name: str) -> pl.Series:

@@ -46,6 +46,7 @@ class Result:
     counts: Mapping[str, int]
     notes: tuple[str, ...] = ()
     timing: dict[str, float] = field(default_factory=dict)
+    workload_digest: str = ""  # `Workload.digest` of the log; empty where it was not written down
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from unspool.results.result import COUNTS, TABLES, Result
 __all__ = ["check_free", "load", "load_all", "save", "write_folder", "write_json", "write_result"]
 
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
+_DIGEST = "workload_digest"
 _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
 _PARTS = {*_SIGNS, "platform.json", *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
 
@@ -89,6 +90,7 @@ def load(folder: str | os.PathLike[str]) -> Result:
             counts={name: summary[name] for name in COUNTS},
             notes=tuple(summary["notes"]),
             timing=summary["timing"],
+            workload_digest=json.loads((path / "versions.json").read_text(encoding="utf-8")).get(_DIGEST, ""),
         )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: the result is damaged: {type(error).__name__}: {error}") from error
@@ -148,6 +150,7 @@ def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
     (folder / "run.toml").write_text(tomli_w.dumps(dict(result.config)), encoding="utf-8", errors="replace")
     write_json(folder / "platform.json", describe(result.platform))
     versions = {"python": python_version(), **{name: version(name) for name in _LIBRARIES}}
+    versions[_DIGEST] = result.workload_digest
     write_json(folder / "versions.json", versions)
     result.timing["write_s"] = perf_counter() - began
     write_json(folder / "summary.json", result.summary)
