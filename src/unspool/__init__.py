@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unspool.results.check import check_schedule
     from unspool.results.compare import compare, comparison
     from unspool.results.conformity import check_policy
+    from unspool.results.forecast import forecast
     from unspool.results.result import Result
     from unspool.results.run import run
     from unspool.results.store import load, save
@@ -34,6 +35,7 @@ _HOME = {
     "unspool.results.check": ("check_schedule",),
     "unspool.results.compare": ("compare", "comparison"),
     "unspool.results.conformity": ("check_policy",),
+    "unspool.results.forecast": ("forecast",),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
     "unspool.results.store": ("load", "save"),
@@ -45,8 +47,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
     "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "check_policy", "check_schedule", "compare", "comparison", "load", "read_platform", "read_workload", "run", "save",
-    "write_workload",
+    "check_policy", "check_schedule", "compare", "comparison", "forecast", "load", "read_platform", "read_workload",
+    "run", "save", "write_workload",
 ]  # fmt: skip
 
 

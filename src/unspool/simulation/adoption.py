@@ -18,7 +18,7 @@ from unspool.policies.orders import Multifactor, QueueOrder
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
 
-__all__ = ["adopt"]
+__all__ = ["adopt", "keys_of"]
 
 
 def adopt(engine: Engine, policy: CompiledScheduler) -> State:
@@ -33,7 +33,7 @@ def adopt(engine: Engine, policy: CompiledScheduler) -> State:
     waiting = engine.waiting_jobs()
     if waiting:
         empty_slots(state.core, int(clock["first"]), len(state.core.waiting) - 1)
-    rule, fixed = _keys(engine, order)
+    rule, fixed = keys_of(engine, order)
     if order.changes_with_time or (order.uses_estimate and guess is not None):
         state.core.fate["slot"][waiting] = np.arange(len(waiting))
         clock["next_slot"] = len(waiting)
@@ -50,7 +50,7 @@ def adopt(engine: Engine, policy: CompiledScheduler) -> State:
     return state._replace(shadow=shadow, plan=plan, order=changing, guess=guess)
 
 
-def _keys(engine: Engine, order: QueueOrder) -> tuple[Array, Array]:
+def keys_of(engine: Engine, order: QueueOrder) -> tuple[Array, Array]:
     """The rule of an order, and the part of the jobs' keys that it fixes."""
     rule = np.zeros(1, RULE)
     rule["kind"] = order.kind

@@ -23,9 +23,11 @@ from unspool.errors import DecisionError, RunError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
 from unspool.policies.base import OUTSIDE, CompiledScheduler, Decision, Scheduler
+from unspool.policies.orders import Fcfs, QueueOrder
 from unspool.policies.view import Job, View
 from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
+from unspool.simulation.futures import Future, give_future
 from unspool.simulation.loop import compile_for, decide_once, run_on
 from unspool.simulation.tutor import Tutor
 
@@ -69,6 +71,7 @@ class Engine:
         self._ready_at = float("-inf")
         self._missed = False  # something happened before the policy was ready, and it is to be called when it is
         self._last_policy: CompiledScheduler | None = None  # who decided last; what a built-in remembers is its own
+        self._queue_order: QueueOrder = Fcfs()
         self._predictor = Tutor(self)
         self._left_to_built_in = False
         self._reserved_events = len(self.core.events)
@@ -211,6 +214,13 @@ class Engine:
         own_copy = getattr(policy, "copy", None)
         return twin, own_copy() if callable(own_copy) else copy.deepcopy(policy, {id(self): twin})
 
+    def with_future(self, policy: Policy, future: Future) -> tuple[Engine, Policy]:
+        """A fork, and a copy of the policy for it, for which another future was drawn: run times, and who arrives."""
+        # What a built-in remembers is in the state, and it is known again by being the same.
+        twin, own_copy = (self.fork(), policy) if isinstance(policy, CompiledScheduler) else self.fork_with(policy)
+        give_future(twin, self._queue_order, future)
+        return twin, own_copy
+
     def snapshot(self) -> Engine:
         """What `restore` goes back to; it is a fork, and can be restored as often as wanted."""
         return self.fork()
@@ -290,6 +300,7 @@ class Engine:
             self.state = adopt(self, policy)
             self._predictor.follow(policy)
             self._last_policy = policy
+            self._queue_order = policy.queue_order
 
     def _serve(self, status: int) -> None:
         """Do what compiled code came back for."""
