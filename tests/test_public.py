@@ -9,8 +9,8 @@ import unspool
 PUBLIC = [
     "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
     "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "check_policy", "check_schedule", "compare", "comparison", "load", "read_platform", "read_workload", "run", "save",
-    "write_workload",
+    "check_policy", "check_schedule", "compare", "comparison", "forecast", "load", "read_platform", "read_workload",
+    "run", "save", "write_workload",
 ]  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def until(log, at):
     return Workload.of(log.table.filter(pl.col("submit_time") <= at))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(
     jobs=requests(), platform=platforms(), name=st.sampled_from(SETTINGS), at=st.integers(0, 120),
     seed=st.integers(0, 99), kill=st.booleans(),

@@ -110,6 +110,7 @@ def forecast(
     horizon: float | str = HORIZON,
     seed: int = 0,
     kill_at_walltime: bool = False,
+    name: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Forecast:
@@ -118,12 +119,12 @@ def forecast(
     `at` is in seconds since the origin of the log, a duration such as `3d 12h`, or a date where the origin is known;
     without it, the time of the last submission. What comes after that time is never read: run times of jobs that run or
     wait are drawn from those of jobs like them that have ended, arrivals from whole days of the past. Starts later than
-    `horizon` after `at` are not looked for. The same seed gives the same forecast.
+    `horizon` after `at` are not looked for. The same seed gives the same forecast. `name` is what the policy is called.
 
     `progress` is called now and then with how many of how many futures are done; `compiling()` is entered while the
     loop is compiled or loaded from disk.
     """
-    name = policy if isinstance(policy, str) else name_of(policy)
+    name = name or (policy if isinstance(policy, str) else name_of(policy))
     scheduler: Any = build("schedulers", policy) if isinstance(policy, str) else policy
     _refuse_clairvoyant(name, scheduler)
     levels, horizon_s = _levels(quantiles), parse_duration(horizon)
@@ -155,7 +156,7 @@ def forecast(
         past_jobs=len(engine.core.jobs),
         jobs=_table(engine, waiting, starts, levels, at_s),
         starts=starts,
-        notes=engine.notes,
+        notes=(*engine.notes, *_warnings(engine)),
     )
 
 
@@ -198,6 +199,15 @@ def _refuse_clairvoyant(name: str, scheduler: Any) -> None:
     knows = (scheduler, getattr(scheduler, "predictor", None))
     if any(getattr(one, "clairvoyant", False) for one in knows):
         raise InputError(f"policy '{name}' knows the future, which a forecast does not; take one that does not")
+
+
+def _warnings(engine: Engine) -> tuple[str, ...]:
+    if engine.without_estimate < len(engine.workload):
+        return ()
+    return (
+        "no job has a walltime: schedulers take the longest run time of all jobs submitted so far for each, also of "
+        "those that still run; forecast a log with walltimes",
+    )
 
 
 def _waiting(engine: Engine) -> Array:

@@ -29,7 +29,7 @@ _LIKE: tuple[tuple[tuple[str, ...], int], ...] = (
     (("length",), 30),
     (("has_walltime",), 1),
 )
-_STEPS = 20  # run times that a job may have which has lasted longer than any like it
+_STEPS = 20  # values that stand for a range of which nothing is known
 
 
 class RunTimes:
@@ -155,7 +155,9 @@ def _pools(jobs: pl.DataFrame, open_jobs: Array) -> list[tuple[Array, Array]]:
             pool = _beyond(*shares[level, kind], float(asked[job]), float(ran[job]), bool(is_running[job]))
             if pool is not None:
                 break
-        pools.append(pool or _unlike_any(float(ran[job]), float(longest[job])))
+        if pool is None:  # it has run longer than any
+            pool = _anywhere_beyond(float(ran[job]), float(longest[job])), np.arange(1, _STEPS + 1) / _STEPS
+        pools.append(pool)
     return pools
 
 
@@ -163,7 +165,7 @@ def _product_limit(share: Array, is_whole: Array) -> tuple[Array, Array]:
     """Values and their weights, where of some only is known that they are larger.
 
     E. L. Kaplan, P. Meier: "Nonparametric estimation from incomplete observations", Journal of the American
-    Statistical Association 53, 1958. What is left behind the largest value is taken to use all of its walltime.
+    Statistical Association 53, 1958. If the largest is such a one, what is left may be anything beyond it.
     """
     order = np.lexsort((~is_whole, share))
     share, is_whole = share[order], is_whole[order]
@@ -172,8 +174,8 @@ def _product_limit(share: Array, is_whole: Array) -> tuple[Array, Array]:
     weight = np.concatenate(([1.0], longer[:-1])) - longer
     values, weights = share[is_whole], weight[is_whole]
     if longer[-1] > 0.0:
-        values = np.append(values, max(1.0, float(share[-1])))
-        weights = np.append(weights, longer[-1])
+        values = np.append(values, _anywhere_beyond(float(share[-1]), 1.0))
+        weights = np.append(weights, np.full(_STEPS, longer[-1] / _STEPS))
     return values, weights
 
 
@@ -187,8 +189,7 @@ def _beyond(values: Array, weights: Array, asked: float, ran: float, is_running:
     return run_time[is_longer], np.cumsum(weights[is_longer]) / total
 
 
-def _unlike_any(ran: float, walltime: float) -> tuple[Array, Array]:
-    """A job that has run longer than any: it ends anywhere up to its walltime, or up to as long again."""
-    end = walltime if walltime > ran else max(2.0 * ran, 1.0)
-    steps = np.arange(1, _STEPS + 1) / _STEPS
-    return ran + (end - ran) * steps, steps
+def _anywhere_beyond(least: float, most: float) -> Array:
+    """Values between two, or where the first is the larger, up to twice as much."""
+    end = most if most > least else max(2.0 * least, 1.0)
+    return least + (end - least) * np.arange(1, _STEPS + 1) / _STEPS
