@@ -24,7 +24,7 @@ def logs():
     """(name, log, cores, policies): loads and seeds under EASY, then other policies, weekends and the sample."""
     for load in (0.85, 0.9, 0.8):
         for seed in (1, 2, 3):
-            policies = ("easy", "conservative", "fcfs", "sjf") if (load, seed) == (0.85, 1) else ("easy",)
+            policies = ("easy", "conservative", "easy:order=sjf") if (load, seed) == (0.85, 1) else ("easy",)
             yield f"lublin, load {load}, seed {seed}", lublin(20_000, CORES, load, seed=seed), CORES, policies
     weekends = lublin(20_000, CORES, 0.85, seed=4, weekend_weight=0.5)
     yield "lublin with weekends, load 0.85, seed 4", weekends, CORES, ("easy",)

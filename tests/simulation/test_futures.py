@@ -18,13 +18,7 @@ from unspool.policies.schedulers.easy import Easy
 from unspool.simulation.engine import Engine
 from unspool.simulation.futures import Future
 
-SETTINGS = (
-    *NAMES,
-    "easy:order=sjf",
-    "conservative:order=saf",
-    "filler:order=random",
-    "easy:order=sjf,predictor=last-two",
-)
+SETTINGS = (*NAMES, "easy:order=sjf", "conservative:order=saf", "filler:order=random")
 
 
 def starts(engine):
