@@ -120,8 +120,8 @@ def test_the_run_itself_and_its_jobs_stay_as_they_were():
 @pytest.mark.parametrize(
     ("future", "complaint"),
     [
-        (Future(np.array([3.0, 5.0]), np.array([0]), np.array([6.0]), np.array([1.0])), "ended before now"),
-        (Future(np.array([9.0, 5.0]), np.array([0]), np.array([4.0]), np.array([1.0])), "after now"),
+        (Future(np.array([0.5, 5.0]), np.array([0]), np.array([6.0]), np.array([1.0])), "ended before now"),
+        (Future(np.array([9.0, 5.0]), np.array([0]), np.array([0.5]), np.array([1.0])), "after now"),
     ],
 )
 def test_a_future_that_cannot_be_is_refused(future, complaint):
