@@ -9,6 +9,7 @@ how often the true start came before the interval and after it, and the same of 
 from importlib.resources import as_file, files
 
 import numpy as np
+import polars as pl
 
 import unspool
 from unspool.workloads import read_workload
@@ -43,7 +44,9 @@ def judged(log, cores, policy, times):
         jobs = told.jobs.join(true, on="job_id", how="inner", maintain_order="left")
         assert len(jobs) == len(told.jobs)
         if len(jobs):
-            yield jobs
+            # A start beyond the horizon is told as such, and no more is to be held against it.
+            is_told = pl.col("start_time") <= told.at_s + told.horizon_s
+            yield jobs.with_columns(start_time=pl.when(is_told).then("start_time").otherwise(np.inf))
 
 
 def of_log(name, log, cores, policy, times):
