@@ -9,8 +9,8 @@ import unspool
 PUBLIC = [
     "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
     "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "check_policy", "check_schedule", "compare", "comparison", "diff", "load", "read_platform", "read_workload", "run",
-    "save", "why", "write_workload",
+    "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load", "read_platform",
+    "read_workload", "run", "save", "why", "write_workload",
 ]  # fmt: skip
 
 

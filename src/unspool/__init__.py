@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from unspool.results.compare import compare, comparison
     from unspool.results.conformity import check_policy
     from unspool.results.difference import diff
+    from unspool.results.forecast import forecast
     from unspool.results.result import Result
     from unspool.results.run import run
     from unspool.results.store import load, save
@@ -37,6 +38,7 @@ _HOME = {
     "unspool.results.compare": ("compare", "comparison"),
     "unspool.results.conformity": ("check_policy",),
     "unspool.results.difference": ("diff",),
+    "unspool.results.forecast": ("forecast",),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
     "unspool.results.store": ("load", "save"),
@@ -49,8 +51,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
     "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "check_policy", "check_schedule", "compare", "comparison", "diff", "load", "read_platform", "read_workload", "run",
-    "save", "why", "write_workload",
+    "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load", "read_platform",
+    "read_workload", "run", "save", "why", "write_workload",
 ]  # fmt: skip
 
 

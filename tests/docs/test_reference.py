@@ -25,6 +25,7 @@ from unspool.results.result import TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND
 from unspool.workloads import transform
+from unspool.workloads.generators import lublin
 from unspool.workloads.likeness import ASPECTS
 from unspool.workloads.swf import _FIELDS
 
@@ -104,6 +105,12 @@ def test_tables_of_a_comparison_are_those_of_the_code(full_result):
         assert [row[1] for row in told] == [dtype.base_type().__name__ for dtype in table.dtypes]
 
 
+def test_columns_and_figures_of_a_forecast_are_those_of_the_code():
+    told = unspool.forecast(lublin(300, cores=64, load=0.9), 64, replicas=2)
+    assert names(tables("forecast", "Columns")[0]) == told.jobs.columns
+    assert names(tables("forecast", "Summary")[0]) == list(told.summary)
+
+
 def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     write_result(full_result, tmp_path / "result")
     written = {path.name for path in (tmp_path / "result").iterdir()}
@@ -113,9 +120,9 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
 @pytest.mark.parametrize(
     ("verb", "at"),
     [
-        ("run", 0), ("check", 0), ("compare", 0), ("convert", 0), ("inspect", 0), ("validate", 0), ("plugins", 0),
-        ("why", 0), ("diff", 0),
-        ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2),
+        ("run", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0), ("inspect", 0), ("validate", 0),
+        ("plugins", 0), ("why", 0), ("diff", 0), ("generate lublin", 0), ("generate poisson", 1),
+        ("generate fitted", 2),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):

@@ -44,6 +44,12 @@ _DIFF = (
     "For example: unspool diff results/fcfs results/easy"
 )
 
+_FORECAST = """Say when each job will start that waits at a time, with quantiles.
+
+For example: unspool forecast log.swf --at 30d -p 480 --policy easy --replicas 200
+
+The log is replayed up to that time, and nothing in it after that is read: many futures are drawn from its past."""
+
 app = App(
     name="unspool",
     help="Replay any job log, on any platform, under any policy, and see what would have happened.",
@@ -53,6 +59,7 @@ app = App(
 )
 app.command("unspool.cli.run:run", name="run", help="Replay a log under one policy or several, and compare them.")
 app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)
+app.command("unspool.cli.forecast:forecast", name="forecast", help=_FORECAST)
 app.command("unspool.cli.convert:convert", name="convert", help="Turn a log into another: its format, its jobs.")
 app.command("unspool.cli.generate:generate", name="generate", help="Make a log after a model, or like another log.")
 app.command("unspool.cli.inspect:inspect", name="inspect", help="Say what is in a log, a platform or a result.")

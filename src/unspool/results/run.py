@@ -46,12 +46,12 @@ def run(
     `progress` is called now and then with how many of how many jobs have started; `compiling()` is entered while the
     loop is compiled or loaded from disk.
     """
-    name = policy if isinstance(policy, str) else _name_of(policy)
+    name = policy if isinstance(policy, str) else name_of(policy)
     scheduler: Any = build("schedulers", policy) if isinstance(policy, str) else policy
-    given = {"workload": _text_of(workload), "platform": _text_of(platform)}
+    given = {"workload": text_of(workload), "platform": text_of(platform)}
     began = perf_counter()
     if not isinstance(platform, Platform):
-        platform = read_platform(_text_of(platform))
+        platform = read_platform(text_of(platform))
     if not isinstance(workload, Workload):
         workload = read_workload(workload)
     down = read_outages(outages, platform) if isinstance(outages, str | PathLike) else outages
@@ -112,7 +112,7 @@ def run(
     )
 
 
-def _text_of(given: Workload | Platform | str | int | PathLike[str]) -> str:
+def text_of(given: Workload | Platform | str | int | PathLike[str]) -> str:
     if isinstance(given, Workload | Platform):
         return given.name
     return fspath(given) if isinstance(given, PathLike) else str(given)
@@ -122,5 +122,5 @@ def _text_of_loss(on_loss: OnLoss) -> str:
     return f"{on_loss.fate}:{on_loss.checkpoint_s:g}" if on_loss.fate == "resume" else on_loss.fate
 
 
-def _name_of(policy: Policy) -> str:
+def name_of(policy: Policy) -> str:
     return getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__

@@ -18,7 +18,7 @@ from unspool.policies.orders import Multifactor, QueueOrder
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
 
-__all__ = ["adopt"]
+__all__ = ["adopt", "keys_of"]
 
 
 def adopt(engine: Engine, policy: CompiledScheduler) -> State:
@@ -43,7 +43,7 @@ def _deal_slots(engine: Engine, order: QueueOrder, guess: Guess | None) -> Order
     waiting = engine.waiting_jobs()
     if waiting:
         empty_slots(core, int(clock["first"]), len(core.waiting) - 1)
-    rule, fixed = _keys(engine, order)
+    rule, fixed = keys_of(engine, order)
     changing = None
     if order.changes_with_time or (order.uses_estimate and guess is not None):
         core.fate["slot"][waiting] = np.arange(len(waiting))
@@ -60,7 +60,7 @@ def _deal_slots(engine: Engine, order: QueueOrder, guess: Guess | None) -> Order
     return changing
 
 
-def _keys(engine: Engine, order: QueueOrder) -> tuple[Array, Array]:
+def keys_of(engine: Engine, order: QueueOrder) -> tuple[Array, Array]:
     """The rule of an order, and the part of the jobs' keys that it fixes."""
     rule = np.zeros(1, RULE)
     rule["kind"] = order.kind

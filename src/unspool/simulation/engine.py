@@ -29,6 +29,7 @@ from unspool.policies.orders import QueueOrder
 from unspool.policies.view import Job, View
 from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
+from unspool.simulation.futures import Future, give_future
 from unspool.simulation.loop import compile_for, decide_once, run_on
 from unspool.simulation.tutor import Tutor
 from unspool.simulation.weather import Weather
@@ -230,6 +231,13 @@ class Engine:
         twin = self.fork()
         own_copy = getattr(policy, "copy", None)
         return twin, own_copy() if callable(own_copy) else copy.deepcopy(policy, {id(self): twin})
+
+    def with_future(self, policy: Policy, future: Future) -> tuple[Engine, Policy]:
+        """A fork, and a copy of the policy for it, for which another future was drawn: run times, and who arrives."""
+        # What a built-in remembers is in the state, and it is known again by being the same.
+        twin, own_copy = (self.fork(), policy) if isinstance(policy, CompiledScheduler) else self.fork_with(policy)
+        give_future(twin, self.ordered_by[0], future)
+        return twin, own_copy
 
     def snapshot(self) -> Engine:
         """What `restore` goes back to; it is a fork, and can be restored as often as wanted."""
