@@ -9,6 +9,7 @@ from tests.build import workload
 from tests.strategies import as_jobs, as_workload, platforms, requests, rows
 
 from unspool.errors import InputError
+from unspool.model.outages import Outage, Outages
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.policies.base import Start, WakeAt
 from unspool.results.reasons import REASONS, reason_for
@@ -339,3 +340,13 @@ def test_dependencies_and_pauses_are_as_the_tables_have_them(log, after, think, 
         eligible = ended + think if on is not None else one.submit_time
         assert one.totals.get("dependency", 0) == max(ended - one.submit_time, 0)
         assert one.totals.get("not eligible", 0) == max(eligible - max(ended, one.submit_time), 0)
+
+
+def test_a_machine_that_is_down_is_told():
+    jobs = workload([(0, 30, 1, 30), (1, 5, 2, 5)])
+    platform = Platform((MachineGroup(MachineType("small", 1), 3),))
+    outages = Outages((Outage(2, 0.5, 9.0),))
+    result = run(jobs, platform, "easy", outages=outages)
+    assert result.attempts["start_time"].to_list() == [0.0, 9.0]
+    found = why(result, "b", workload=jobs)
+    assert [(one.begin, one.end, one.reason.key) for one in found.intervals] == [(1.0, 9.0, "machines down")]

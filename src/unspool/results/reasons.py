@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.engine.state import QUEUED, REJECTED
+from unspool.engine.state import NEVER, QUEUED, REJECTED
 from unspool.errors import DecisionError
 from unspool.policies.base import CONSERVATIVE, EASY, FCFS, CompiledScheduler
 from unspool.results.room import Amount, shortage_of
@@ -111,7 +111,7 @@ def reason_for(engine: Engine, policy: Any, job: int) -> Reason:
     lacking = shortage_of(engine, job)
     code = policy.code if isinstance(policy, CompiledScheduler) else None
     if lacking is not None:
-        planned = float(engine.core.fate[job]["planned_start"]) if code == CONSERVATIVE else None
+        planned = _planned_start(engine, job) if code == CONSERVATIVE else None
         holders = _ids(engine, lacking.holders)
         return Reason(lacking.reason, lacking.what, holders, lacking.amounts, planned)
     head = engine.waiting_jobs(0, 1)[0]
@@ -147,7 +147,7 @@ def _reservation(engine: Engine, job: int, head: int) -> Reason:
         "reservation",
         jobs=_ids(engine, [head]),
         amounts=(Amount("cores", needed, extra, extra),),
-        expected_start=float(shadow[0]["time"]),
+        expected_start=_known(float(shadow[0]["time"])),
         expected_end=engine.now + float(core.fate[job]["estimate"]),
     )
 
@@ -157,9 +157,20 @@ def _plan(engine: Engine, job: int) -> Reason:
     return Reason(
         "plan",
         jobs=_ids(engine, _holders(engine, job)),
-        expected_start=float(fate["planned_start"]),
+        expected_start=_planned_start(engine, job),
         expected_end=engine.now + float(fate["estimate"]),
     )
+
+
+def _planned_start(engine: Engine, job: int) -> float | None:
+    """When a job is planned to start; None while machines are down that it needs."""
+    assert engine.state.plan is not None
+    return _known(float(engine.state.plan.held[job]["start"]))
+
+
+def _known(time: float) -> float | None:
+    """A time that will come, or None."""
+    return time if time < NEVER else None
 
 
 def _holders(engine: Engine, job: int) -> list[int]:
@@ -212,12 +223,11 @@ def _told_down(reason: Reason) -> str:
 
 
 def _told_reservation(reason: Reason) -> str:
-    assert reason.expected_start is not None
     assert reason.expected_end is not None
     cores = reason.amounts[0]
     text = (
         f"could run until {told_time(reason.expected_end)} on {cores.needed_text}, but {_named(reason.jobs)} at the "
-        f"head of the queue expects to start at {told_time(reason.expected_start)}"
+        f"head of the queue expects to start at {_told_start(reason)}"
     )
     if cores.needed <= cores.free_most:
         return f"{text}, on machines that it would take"
@@ -225,11 +235,14 @@ def _told_reservation(reason: Reason) -> str:
 
 
 def _told_plan(reason: Reason) -> str:
-    assert reason.expected_start is not None
     assert reason.expected_end is not None
     whose = f"promised to {_named(reason.jobs)}" if reason.jobs else "that are promised"
-    start, end = told_time(reason.expected_start), told_time(reason.expected_end)
-    return f"is planned for {start}: could run until {end}, into cores {whose}"
+    end = told_time(reason.expected_end)
+    return f"is planned for {_told_start(reason)}: could run until {end}, into cores {whose}"
+
+
+def _told_start(reason: Reason) -> str:
+    return "a time that nobody knows" if reason.expected_start is None else told_time(reason.expected_start)
 
 
 def _told_pause(reason: Reason) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unspool.engine.outages import next_change
 from unspool.engine.state import NEVER
 from unspool.errors import InputError, UnspoolError, shown
+from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.workload import Workload
 from unspool.plugins import build
 from unspool.policies.base import CompiledScheduler
@@ -84,6 +86,8 @@ class Rerun:
             result.platform,
             seed=int(result.config.get("seed", 0)),
             kill_at_walltime=bool(result.config.get("kill_at_walltime", False)),
+            outages=Outages(tuple(Outage(*row) for row in result.outages.iter_rows())) if len(result.outages) else None,
+            on_loss=OnLoss.parse(result.config.get("on_loss", "requeue")),
         )
         # One that is given may be asked again, and may remember things: this run takes a copy.
         self.policy: Any = chosen if isinstance(chosen, CompiledScheduler) else self.engine.fork_with(chosen)[1]
@@ -117,6 +121,7 @@ class Rerun:
             instants.append(float(core.events[0]["time"]))
         if plan is not None and clock["plans"]:
             instants.append(float(plan.plans[0]["start"]))
+        instants.append(next_change(core, self.engine.state.outage))
         return min(instants)
 
     def _compare(self) -> None:
