@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.build import workload
-from tests.simulation.test_forks import NAMES, PatientPolicy, TwoJobMemory
+from tests.simulation.test_forks import ON_A_POOL, PatientPolicy, TwoJobMemory
 from tests.strategies import as_workload, platforms, requests
 
 from unspool.engine.state import RUNNING
@@ -18,7 +18,7 @@ from unspool.policies.schedulers.easy import Easy
 from unspool.simulation.engine import Engine
 from unspool.simulation.futures import Future
 
-SETTINGS = (*NAMES, "easy:order=sjf", "conservative:order=saf", "filler:order=random")
+SETTINGS = (*ON_A_POOL, "easy:order=sjf", "conservative:order=saf", "filler:order=random")
 
 
 def starts(engine):
@@ -61,11 +61,23 @@ def until(log, at):
 
 @settings(deadline=None, max_examples=30)
 @given(
-    jobs=requests(), platform=platforms(), name=st.sampled_from(SETTINGS), at=st.integers(0, 120),
-    seed=st.integers(0, 99), kill=st.booleans(),
+    jobs=requests(), name=st.sampled_from(SETTINGS), at=st.integers(0, 120), seed=st.integers(0, 99), kill=st.booleans()
+)
+def test_a_given_future_equals_a_log_that_always_said_so(jobs, name, at, seed, kill):
+    check_a_given_future(as_workload(jobs), Platform.pool(7), name, at, seed, kill)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    jobs=requests(), platform=platforms(), name=st.sampled_from(["easy", "conservative"]), at=st.integers(0, 120),
+    seed=st.integers(0, 99),
 )  # fmt: skip
-def test_a_given_future_equals_a_log_that_always_said_so(jobs, platform, name, at, seed, kill):
-    past = until(as_workload(jobs), at)
+def test_it_does_so_on_machines(jobs, platform, name, at, seed):
+    check_a_given_future(as_workload(jobs), platform, name, at, seed, kill=False)
+
+
+def check_a_given_future(log, platform, name, at, seed, kill):
+    past = until(log, at)
     if not len(past):
         return
     policy = build("schedulers", name)

@@ -108,12 +108,16 @@ def _multifactor(core: Core, order: Order, job: int) -> float:
     rule, usage, user = order.rule, order.usage, order.user[job]
     now = core.clock[0]["now"]
     age = min((now - core.jobs[job]["submit"]) / rule[0]["longest_age"], 1.0)
-    used = 0.0
-    in_all = usage_at(usage, len(usage) - 1, now, rule[0]["half_life"])
-    if in_all > 0.0:
-        used = usage_at(usage, user, now, rule[0]["half_life"]) / in_all
-    fair_share = math.exp(-_LN2 * used / usage[user]["share"])
-    return order.fixed[job] - rule[0]["age"] * age - rule[0]["fair_share"] * fair_share  # type: ignore[no-any-return]
+    if usage[user]["as_of"] != now:  # the same for all jobs of a user, and all through an instant
+        used = 0.0
+        in_all = usage_at(usage, len(usage) - 1, now, rule[0]["half_life"])
+        if in_all > 0.0:
+            used = usage_at(usage, user, now, rule[0]["half_life"]) / in_all
+        usage[user]["fair_share"] = math.exp(-_LN2 * used / usage[user]["share"])
+        usage[user]["as_of"] = now
+    return (  # type: ignore[no-any-return]
+        order.fixed[job] - rule[0]["age"] * age - rule[0]["fair_share"] * usage[user]["fair_share"]
+    )
 
 
 @compiled

@@ -161,7 +161,17 @@ RULE = np.dtype(
     ],
     align=True,
 )
-USAGE = np.dtype([("decayed", "f8"), ("since", "f8"), ("cores", "i8"), ("share", "f8")], align=True)
+USAGE = np.dtype(
+    [
+        ("decayed", "f8"),
+        ("since", "f8"),
+        ("cores", "i8"),
+        ("share", "f8"),
+        ("fair_share", "f8"),  # the factor,
+        ("as_of", "f8"),  # when it was computed
+    ],
+    align=True,
+)
 GUESS = np.dtype([("kind", "i8"), ("job", "i8")], align=True)
 CHANGE = np.dtype([("time", "f8"), ("machine", "i8"), ("step", "i8")], align=True)  # +1 it is lost, -1 it comes back
 ON_LOSS = np.dtype([("fate", "i8"), ("checkpoint", "f8"), ("most", "i8"), ("known_until", "f8")], align=True)

@@ -77,6 +77,7 @@ def _changing(engine: Engine, rule: Array, fixed: Array, order: QueueOrder) -> O
     user, users = _users(engine) if isinstance(order, Multifactor) else (np.zeros(1, np.int64), 1)
     usage = np.zeros(users + 1, USAGE)
     usage["share"] = 1.0 / users
+    usage["as_of"] = -1.0
     clock = engine.core.clock[0]
     usage["since"] = max(float(clock["now"]), 0.0)
     if isinstance(order, Multifactor):
