@@ -16,8 +16,8 @@ from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import CLASSES, NEVER, QUEUED, Array, Core
 
 __all__ = [
-    "dequeue", "empty_slots", "enqueue", "fill_slot", "first_waiting", "list_fresh", "list_waiting", "next_fitting",
-    "next_waiting",
+    "dequeue", "empty_slots", "enqueue", "fill_slot", "first_waiting", "least_size", "list_fresh", "list_waiting",
+    "next_fitting", "next_waiting",
 ]  # fmt: skip
 
 _SHIFT = 5
@@ -216,6 +216,12 @@ def _renew_node(tree: Array, word: int, first: int) -> None:
 def first_waiting(core: Core) -> int:
     """The slot of the head of the queue, or -1."""
     return core.clock[0]["first"] if core.clock[0]["queued"] > 0 else -1
+
+
+@inlined
+def least_size(core: Core) -> int:
+    """The least size of the jobs that wait; somebody must."""
+    return core.words[len(core.words) - 1]["size"]  # type: ignore[no-any-return]
 
 
 @compiled

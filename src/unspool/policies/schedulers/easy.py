@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from unspool.engine.compiled import compiled
 from unspool.engine.machines import change_gain, clear_later, licences_suffice, units_left, units_that_fit
-from unspool.engine.queue import next_fitting
+from unspool.engine.queue import least_size, next_fitting
 from unspool.engine.running import renew_overdue
 from unspool.engine.selection import CONTIGUOUS, fits_in_a_row, pick
 from unspool.engine.starts import start_by_count, start_on_picked
@@ -56,9 +56,8 @@ def _by_count(core: Core, place: Place | None, shadow: Array) -> None:
     if slot < 0:
         return
     if shadow[0]["time"] == _NOT_KNOWN:
-        slot = next_fitting(core, slot, clock[0]["free"], clock[0]["free"], NEVER)
-        if slot < 0:
-            return
+        if least_size(core) > clock[0]["free"]:
+            return  # nobody fits, whatever the shadow time
         _find_shadow(core, shadow, waiting[head]["size"])
     while True:
         slot = next_fitting(core, slot, clock[0]["free"], shadow[0]["extra"], shadow[0]["time"])
