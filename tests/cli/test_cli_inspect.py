@@ -45,7 +45,7 @@ def test_a_result_is_told_by_its_summary(unspool, write, tmp_path):
     assert unspool("run", write("log.csv", CSV), "-p", 4, "-o", "out").code == 0
     said = unspool("inspect", "out", "--json")
     assert json.loads(said.out) == json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert "mean_wait_s            4.5 s" in unspool("inspect", "out").out
+    assert "mean_wait_s              4.5 s" in unspool("inspect", "out").out
 
 
 def test_a_comparison_is_told_as_it_was_when_it_ran(unspool, write):
@@ -57,7 +57,7 @@ def test_a_comparison_is_told_as_it_was_when_it_ran(unspool, write):
 def test_settings_of_a_run_are_told(unspool, write):
     write("run.toml", "policy = 'fcfs'\nplatform = '4x4'\n")
     assert json.loads(unspool("inspect", "run.toml", "--json").out) == {
-        "platform": "4x4", "policy": "fcfs", "seed": 0, "kill_at_walltime": False
+        "platform": "4x4", "policy": "fcfs", "seed": 0, "kill_at_walltime": False, "on_loss": "requeue",
     }  # fmt: skip
 
 

@@ -198,7 +198,7 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["three.csv", "-p", "4", "-c", "bad.toml"], "bad.toml: is not TOML: Invalid value (at end of document)"),
         (["three.csv", "-p", "4", "-c", "unknown.toml"],
          "unknown.toml: unknown setting 'polcy'; did you mean 'policy'? "
-         "Known: columns, format, kill_at_walltime, platform, policy, seed, selection, workload"),
+         "Known: columns, format, kill_at_walltime, on_loss, outages, platform, policy, seed, selection, workload"),
         (["three.csv", "-p", "4", "-c", "nofile.toml"], "nofile.toml: cannot be read: No such file or directory"),
         (["three.csv", "-p", "4", "--set", "seed"], "--set seed: expected KEY=VALUE"),
         (["three.csv", "-p", "4", "--set", "seed=x"], "setting seed: expected int, got str"),
@@ -272,7 +272,8 @@ def test_run_toml_names_the_platform_that_the_log_told(unspool, write, tmp_path)
     write("log.swf", "; MaxProcs: 8\n1 0 -1 60 4 -1 -1 4 90 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
     assert unspool("run", "log.swf", "-o", "out").code == 0
     assert tomllib.loads((tmp_path / "out" / "run.toml").read_text()) == {
-        "workload": str(tmp_path / "log.swf"), "platform": "8", "policy": "easy", "seed": 0, "kill_at_walltime": False
+        "workload": str(tmp_path / "log.swf"), "platform": "8", "policy": "easy", "seed": 0, "kill_at_walltime": False,
+        "on_loss": "requeue",
     }  # fmt: skip
 
 

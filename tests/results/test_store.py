@@ -15,8 +15,8 @@ from unspool.results.run import run
 from unspool.results.store import check_free, load, save, write_folder
 
 FILES = [
-    "allocations.parquet", "attempts.parquet", "jobs.parquet", "machines.parquet", "platform.json", "rejected.parquet",
-    "run.toml", "summary.json", "versions.json",
+    "allocations.parquet", "attempts.parquet", "jobs.parquet", "machines.parquet", "outages.parquet", "platform.json",
+    "rejected.parquet", "run.toml", "summary.json", "versions.json",
 ]  # fmt: skip
 
 
@@ -36,7 +36,7 @@ def test_a_folder_holds_these_files(tmp_path):
 
 def test_csv_twins_hold_the_same_rows(tmp_path):
     save(result(), tmp_path / "out", csv=True)
-    for name in ("jobs", "attempts", "allocations", "machines", "rejected"):
+    for name in ("jobs", "attempts", "allocations", "machines", "outages", "rejected"):
         table = pl.read_parquet(tmp_path / "out" / f"{name}.parquet")
         assert (tmp_path / "out" / f"{name}.csv").read_text() == table.write_csv()
 

@@ -17,11 +17,11 @@ def test_jobs_have_one_row_each_with_what_follows_from_their_times():
     jobs = run(workload(JOBS, user=["ann", None, "eve"]), 4, "easy").jobs
     assert jobs.rows(named=True) == [
         {"job_id": "a", "user": "ann", "submit_time": 0.0, "walltime": 8.0, "cores": 2, "start_time": 0.0,
-         "finish_time": 10.0, "state": "completed", "wait_time": 0.0, "run_time": 10.0, "response_time": 10.0,
-         "slowdown": 1.0, "bounded_slowdown": 1.0},
+         "finish_time": 10.0, "state": "completed", "attempts": 1, "wait_time": 0.0, "run_time": 10.0,
+         "response_time": 10.0, "slowdown": 1.0, "bounded_slowdown": 1.0},
         {"job_id": "b", "user": None, "submit_time": 1.0, "walltime": 5.0, "cores": 4, "start_time": 10.0,
-         "finish_time": 15.0, "state": "completed", "wait_time": 9.0, "run_time": 5.0, "response_time": 14.0,
-         "slowdown": 2.8, "bounded_slowdown": 1.4},
+         "finish_time": 15.0, "state": "completed", "attempts": 1, "wait_time": 9.0, "run_time": 5.0,
+         "response_time": 14.0, "slowdown": 2.8, "bounded_slowdown": 1.4},
     ]  # fmt: skip
 
 
