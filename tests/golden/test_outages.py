@@ -112,3 +112,10 @@ def test_drawn_failures_depend_on_the_seed_only():
 def test_wrong_input_is_told(call, sentence):
     with pytest.raises(InputError, match=sentence):
         call()
+
+
+def test_under_conservative_a_lost_job_is_planned_before_those_that_had_not_started():
+    # b is planned for 10; a, lost at 4, is planned first when machine 0 is back at 6.
+    jobs = workload([(0, 10, 2, 10), (1, 10, 2, 10)])
+    result = run(jobs, TWO, "conservative", outages=down((0, 4, 6)))
+    assert attempts(result) == [("a", 0, 4, "lost"), ("a", 6, 16, "completed"), ("b", 16, 26, "completed")]

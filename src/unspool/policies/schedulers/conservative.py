@@ -122,18 +122,56 @@ def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: i
 
 @compiled
 def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
-    """A job outlived its estimate, or there was no plan yet: all are placed anew, in the order of their plans."""
+    """A job outlived its estimate, machines changed, or there was no plan yet: all are placed anew.
+
+    Jobs that lost a machine come first, for they had started; then the others in the order of their plans.
+    """
     clock, plans = core.clock, plan.plans
     begin_profile(core, plan)
     clock[0]["plan_ends"] = 0
     clock[0]["plan_rows"] = 0
     clock[0]["spare_plan_row"] = -1
-    count = clock[0]["plans"]
+    count = _put_lost_first(core, plans)
     for at in range(count):
         clock[0]["plans"] = at  # those before it are placed
         start = _find_start(core, place, later, plan, plans[at]["job"], -1, clock[0]["now"], NEVER, NEVER)
         _put(core, place, later, plan, at, start)
     clock[0]["plans"] = count
+
+
+@compiled
+def _put_lost_first(core: Core, plans: Array) -> int:
+    """Write the waiting jobs that have run before, and have no plan, before those that do; returns how many all are."""
+    clock, waiting = core.clock, core.waiting
+    count = clock[0]["plans"]
+    lost = 0
+    slot = next_waiting(core, 0) if clock[0]["queued"] > 0 else -1
+    while slot >= 0:
+        if _has_lost_its_plan(core, waiting[slot]["job"]):
+            lost += 1
+        slot = next_waiting(core, slot + 1) if slot + 1 < len(waiting) else -1
+    if lost == 0:
+        return int(count)
+    for at in range(count - 1, -1, -1):
+        _copy(plans, at, at + lost)
+    at = 0
+    slot = next_waiting(core, 0)
+    while slot >= 0:
+        job = waiting[slot]["job"]
+        if _has_lost_its_plan(core, job):
+            plans[at]["slot"] = slot
+            plans[at]["job"] = job
+            plans[at]["size"] = core.jobs[job]["size"]
+            plans[at]["estimate"] = core.fate[job]["estimate"]
+            at += 1
+        slot = next_waiting(core, slot + 1) if slot + 1 < len(waiting) else -1
+    return int(count + lost)
+
+
+@inlined
+def _has_lost_its_plan(core: Core, job: int) -> bool:
+    """Whether a waiting job has run before and is not planned yet."""
+    return bool(core.fate[job]["attempt"] >= 0 and core.fate[job]["planned_end"] == 0.0)
 
 
 @inlined
