@@ -4,9 +4,11 @@ import polars as pl
 import pytest
 from tests.build import workload
 
+from unspool.model.outages import Outage, Outages
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.results.audit.schedule import Schedule
 from unspool.results.check import check_schedule
+from unspool.results.run import run
 
 
 def schedule(starts, finishes=None, held=None):
@@ -244,3 +246,12 @@ def test_laws_that_count_cores_are_information_where_machines_decide():
 def test_a_job_without_a_walltime_is_taken_to_run_as_long_as_the_longest():
     jobs = workload([(0, 10, 3, 10), (1, 10, 4, 12), (2, 5, 1, None)])
     assert check_schedule(schedule([0, 10, 20]), jobs, 4, "easy").ok, "2 + 12 is after the shadow time"
+
+
+@pytest.mark.parametrize("on_loss", ["requeue", "resume:3s"])
+def test_attempts_that_a_lost_machine_ended_are_no_violation(on_loss):
+    jobs = workload([(0, 10, 1, 10), (0, 10, 1, 10)])
+    platform = Platform((MachineGroup(MachineType("small", 1), 2),))
+    result = run(jobs, platform, "fcfs", outages=Outages((Outage(0, 4.0, 6.0),)), on_loss=on_loss)
+    assert len(result.attempts) == 3
+    assert check_schedule(result, jobs).ok

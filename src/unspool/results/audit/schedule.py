@@ -83,9 +83,10 @@ def schedule_of(result: Result) -> Schedule:
     held = None
     if len(result.allocations) and not result.platform.is_pool:
         held = result.allocations.rename({"attempt": "row"}).cast(_HELD)  # type: ignore[arg-type]
-    rows = attempts.select(
-        "job_id", "start_time", "finish_time", killed=pl.col("how").cast(pl.String) == pl.lit("killed")
-    )
+    how = pl.col("how").cast(pl.String)
+    # A job that resumes from a checkpoint does not run as long as the log says in any of its attempts.
+    resumed = (how == "lost").any().over("job_id") & pl.lit(str(result.config.get("on_loss", "")).startswith("resume"))
+    rows = attempts.select("job_id", "start_time", "finish_time", killed=how.is_in(["killed", "lost"]) | resumed)
     return Schedule(
         name=f"{result.workload} under {result.policy}",
         kind="result",
