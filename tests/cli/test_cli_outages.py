@@ -4,11 +4,23 @@ import json
 import tomllib
 
 import pytest
+from tests.build import workload
+
+from unspool.model.outages import Outages
+from unspool.results.run import run
 
 # Two jobs of ten seconds, one on each of two machines.
 JOBS = "job_id,submit_time,run_time,cores,walltime\na,0,10,1,10\nb,0,10,1,10\n"
 # Machine 0 is down from 4 to 6.
 DOWN = "machine,down_time,up_time,cause\n0,4,6,memory\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled():
+    """Compiles what these tests use, so that none meets the note that it takes a while."""
+    for outages in (None, Outages()):
+        for policy in ("fcfs", "easy"):
+            run(workload([(0, 1, 1, 1)]), "2x1", policy, outages=outages)
 
 
 @pytest.fixture
