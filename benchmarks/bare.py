@@ -190,7 +190,7 @@ def columns(workload):
 
 def measure(jobs, load, seed=1, repeats=3):
     """Jobs per CPU second, the best of some repeats, and the mean wait."""
-    from unspool.workloads.synthetic import lublin
+    from unspool.workloads.generators import lublin
 
     arrays = columns(lublin(jobs, cores=CORES, load=load, seed=seed, max_cores=LARGEST_JOB))
     easy_waits(*(array[:10] for array in arrays), CORES)

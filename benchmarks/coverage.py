@@ -10,7 +10,7 @@ import numpy as np
 import unspool
 from unspool.results.bootstrap import block_length, draw, units_of
 from unspool.results.compare import compare
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 
 SERIES, LENGTH = 300, 1000
 LOGS = ((0.6, 10_000, 150), (0.7, 10_000, 150), (0.8, 10_000, 150), (0.8, 50_000, 60))

@@ -8,7 +8,7 @@ import polars as pl
 
 from unspool.plugins import build
 from unspool.simulation.engine import Engine
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 
 GIB = 1 << 30
 

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from unspool.workloads import read_workload, write_workload
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 
 
 def measure(jobs):

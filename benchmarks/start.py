@@ -8,7 +8,7 @@ import time
 
 _PEAK = """
 import sys
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 from unspool.results.run import run
 def memory(name):
     lines = open("/proc/self/status").read().splitlines()

@@ -5,7 +5,7 @@ import pytest
 
 from unspool.results.run import run
 from unspool.results.store import save
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 
 LOG = """job_id,submit_time,run_time,cores,walltime,user
 a,0,2:00:00,6,3:00:00,ann

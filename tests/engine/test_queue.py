@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.build import workload
 
-from unspool.engine.queue import dequeue, enqueue, first_waiting, list_fresh, list_waiting, next_fitting
+from unspool.engine.queue import (
+    dequeue,
+    enqueue,
+    first_waiting,
+    list_fresh,
+    list_waiting,
+    next_fitting,
+    next_waiting,
+)  # fmt: skip
 from unspool.engine.setup import pose
 from unspool.model.platform import Platform
 
@@ -108,3 +116,11 @@ def test_fresh_jobs_are_those_that_joined_since_they_were_last_forgotten():
     assert list_fresh(core, found, True) == 2
     enqueue(core, 2)
     assert found[: list_fresh(core, found, False)].tolist() == [2]
+
+
+def test_behind_the_last_slot_and_in_an_empty_queue_nobody_waits():
+    core = queue_of([(1, 5)] * 32)
+    assert next_waiting(core, 0) == next_waiting(core, 32) == -1
+    enqueue(core, 31)
+    assert next_waiting(core, 0) == 31
+    assert next_waiting(core, 32) == next_waiting(core, 33) == -1

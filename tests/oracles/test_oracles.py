@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import erlang, machines, simpy_model, twin
 
-from unspool.workloads.synthetic import lublin, poisson
+from unspool.workloads.generators import lublin, poisson
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases"))
 CORES = 8

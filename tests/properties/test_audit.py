@@ -17,7 +17,7 @@ from unspool.results.audit.schedule import Schedule, schedule_of
 from unspool.results.check import check_schedule
 from unspool.results.run import run
 from unspool.workloads import read_workload
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases"))
 CORES = 8

@@ -25,7 +25,7 @@ from unspool.policies.predictors.lasttwo import LastTwo
 from unspool.policies.schedulers.conservative import Conservative
 from unspool.policies.schedulers.easy import Easy
 from unspool.results.run import run
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 
 CORES = 8
 SEED = 3

@@ -18,7 +18,7 @@ from tests.strategies import (
 
 from unspool.model.platform import Platform
 from unspool.results.run import run
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 
 CORES = 8
 COUNTED = [Platform.pool, one_core_machines, two_core_machines]

@@ -17,7 +17,7 @@ from unspool.policies.schedulers.easy import Easy
 from unspool.policies.schedulers.fcfs import Fcfs
 from unspool.results.run import run
 from unspool.simulation.engine import Engine
-from unspool.workloads.synthetic import lublin
+from unspool.workloads.generators import lublin
 
 CORES = 8
 

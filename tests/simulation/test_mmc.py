@@ -7,7 +7,7 @@ from tests.oracles import erlang
 
 from unspool.model.platform import Platform
 from unspool.results.run import run
-from unspool.workloads.synthetic import poisson
+from unspool.workloads.generators import poisson
 
 REPLICATIONS = 16
 STUDENT_T = 3.733  # 15 degrees of freedom, 99.8 % two-sided

@@ -8,12 +8,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
-from unspool.cli.output import Announcement, Progress, note, print_json, print_table, print_text
+from unspool.cli.files import read_log
+from unspool.cli.output import Progress, note, print_json, print_table, print_text, reading
 from unspool.platforms import read_platform
 from unspool.results.audit.laws import Report, Verdict
 from unspool.results.audit.schedule import read_schedule
 from unspool.results.check import check_schedule, policy_of
-from unspool.workloads import read_workload
 
 __all__ = ["check"]
 
@@ -58,17 +58,11 @@ def check(
     if policy is not None:
         policy_of(policy)
     where = None if platform is None else read_platform(platform)
-    with Announcement(f"reading {log} …"):
-        jobs = read_workload(log, format, RunConfig(columns=columns or []).column_map())
-    for text in jobs.notes:
-        note(f"{jobs.name}: {text}")
-    with Announcement(f"reading {schedule} …"):
+    jobs = read_log(log, format, RunConfig(columns=columns or []).column_map())
+    with reading(schedule):
         made = read_schedule(schedule)
-    progress = Progress("checking")
-    try:
+    with Progress("checking") as progress:
         report = check_schedule(made, jobs, where, policy, tolerance=tolerance, progress=progress)
-    finally:
-        progress.clear()
     for text in report.notes:
         note(text)
     if json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.output import Announcement, Progress, counted, note, print_json, print_text
+from unspool.cli.output import Progress, compiling_announcement, counted, note, print_json, print_text
 from unspool.errors import shown
 from unspool.results.difference import Decided, Difference, Fate
 from unspool.results.difference import diff as find_difference
@@ -48,7 +48,7 @@ def diff(
             *pair,
             workload=workload,
             progress=progress,
-            compiling=lambda: Announcement("compiling: once for this machine and version, 10 to 30 s"),
+            compiling=compiling_announcement,
         )
     for text in found.notes:
         note(text)

@@ -1,15 +1,21 @@
-"""What kind of file somebody named: a log, a platform, a configuration, or a folder of results."""
+"""What kind of file somebody named: a log, a platform, a configuration, or a folder of results; and logs, read."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 from unspool.cli.config import RunConfig
+from unspool.cli.output import note, reading
+from unspool.model.platform import Platform
+from unspool.model.workload import Workload
+from unspool.platforms import pool_of_log
 from unspool.platforms.cluster import is_spec
 from unspool.results.store import load_all as read_results
+from unspool.workloads import read_workload
 
-__all__ = ["kind_of", "read_results"]
+__all__ = ["kind_of", "platform_of_log", "read_log", "read_results"]
 
 _PLATFORM_SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -32,3 +38,19 @@ def _holds_settings(path: Path) -> bool:
         return path.name == "run.toml"
     is_platform = "machines" in keys or "pool" in keys
     return not is_platform and (path.name == "run.toml" or not keys.isdisjoint(RunConfig.__struct_fields__))
+
+
+def read_log(path: str | Path, format: str | None, columns: Mapping[str, str] | None) -> Workload:
+    """A log, with progress while it is read and then the notes on it."""
+    with reading(path):
+        log = read_workload(path, format, columns)
+    for text in log.notes:
+        note(f"{log.name}: {text}")
+    return log
+
+
+def platform_of_log(log: Workload) -> Platform:
+    """As many cores as the log says that its machine had; and that it was so is said."""
+    platform = pool_of_log(log)
+    note(f"no platform given: {platform.cores} cores, as the log says of its machine")
+    return platform

@@ -9,15 +9,23 @@ from cyclopts import Parameter
 
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
-from unspool.cli.output import Announcement, Progress, counted, note, print_json, print_table, print_text, reading
+from unspool.cli.files import platform_of_log, read_log
+from unspool.cli.output import (
+    Announcement,
+    Progress,
+    compiling_announcement,
+    counted,
+    note,
+    print_json,
+    print_table,
+    print_text,
+)  # fmt: skip
 from unspool.errors import InputError, shown
-from unspool.model.platform import Platform
 from unspool.platforms import read_platform
 from unspool.plugins import build
 from unspool.results.forecast import HORIZON, QUANTILES, REPLICAS, Forecast
 from unspool.results.forecast import forecast as forecast_queue
 from unspool.units import format_duration
-from unspool.workloads import read_workload
 from unspool.workloads.files import refuse_existing, replaced
 
 __all__ = ["forecast"]
@@ -90,13 +98,9 @@ def forecast(
     levels = _levels(quantiles)
     scheduler = build("schedulers", policy)
     where = None if platform is None else read_platform(platform)
-    with reading(workload):
-        log = read_workload(workload, format, RunConfig(columns=columns or []).column_map())
-    for text in log.notes:
-        note(f"{log.name}: {text}")
-    if where is None:
-        where = _as_the_log_says(log.max_cores, log.name)
-    compiling = Announcement("compiling: once for this machine and version, 10 to 30 s")
+    log = read_log(workload, format, RunConfig(columns=columns or []).column_map())
+    where = where or platform_of_log(log)
+    compiling = compiling_announcement()
     with Progress(f"forecasting under {policy}", "replicas") as progress:
         found = forecast_queue(
             log, where, scheduler, at=at, replicas=replicas, quantiles=levels, horizon=horizon, seed=seed,
@@ -121,13 +125,6 @@ def _levels(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"--quantiles {shown(text)}: expected numbers between 0 and 1, as in 0.1,0.5,0.9") from None
-
-
-def _as_the_log_says(cores: int | None, name: str) -> Platform:
-    if not cores:
-        raise InputError(f"{name} does not say how large its machine was; give a platform, such as -p 480")
-    note(f"no platform given: {cores} cores, as the log says of its machine")
-    return Platform.pool(cores)
 
 
 def _print(found: Forecast) -> None:

@@ -17,7 +17,10 @@ from rich.table import Table
 from unspool.errors import shown
 from unspool.units import format_duration
 
-__all__ = ["Announcement", "Progress", "counted", "note", "print_json", "print_table", "print_text", "reading"]
+__all__ = [
+    "Announcement", "Progress", "compiling_announcement", "counted", "note", "print_json", "print_table", "print_text",
+    "reading",
+]  # fmt: skip
 
 _SHOW_AFTER_S = 2.0
 _LINE_EVERY_S = 10.0
@@ -95,6 +98,11 @@ class Announcement:
         if not self._is_told:
             self._is_told = True
             note(self._text)
+
+
+def compiling_announcement() -> Announcement:
+    """Says that compiling takes a while, if it does."""
+    return Announcement("compiling: once for this machine and version, 10 to 30 s")
 
 
 class Progress:

@@ -15,8 +15,9 @@ from cyclopts import Parameter
 import unspool
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.output import Announcement, Progress, counted, note, print_json, reading
-from unspool.errors import InputError, RunError, UnspoolError, shown
+from unspool.cli.files import platform_of_log, read_log
+from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json
+from unspool.errors import RunError, UnspoolError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import read_platform
@@ -25,7 +26,6 @@ from unspool.policies.base import CompiledScheduler
 from unspool.results.result import Result
 from unspool.results.run import run as simulate
 from unspool.results.store import check_free, write_folder, write_json, write_result
-from unspool.workloads import read_workload
 from unspool.workloads.sample import SAMPLE, read_sample
 
 __all__ = ["run"]
@@ -144,26 +144,18 @@ def _read_jobs(settings: RunConfig) -> Workload:
     if settings.workload is None:
         note(f"no log given: replaying the bundled sample {SAMPLE}")
         return read_sample()
-    with reading(settings.workload):
-        jobs = read_workload(settings.workload, settings.format, settings.column_map())
-    for text in jobs.notes:
-        note(f"{jobs.name}: {text}")
-    return jobs
+    return read_log(settings.workload, settings.format, settings.column_map())
 
 
 def _settled(where: Platform | None, settings: RunConfig, jobs: Workload) -> Platform:
-    if where is None:
-        if not jobs.max_cores:
-            raise InputError(f"{jobs.name} does not say how large its machine was; give a platform, such as -p 480")
-        where = Platform.pool(jobs.max_cores)
-        note(f"no platform given: {jobs.max_cores} cores, as the log says of its machine")
+    where = where or platform_of_log(jobs)
     return replace(where, selection=settings.selection) if settings.selection else where
 
 
 def _simulated(
     jobs: Workload, where: Platform, schedulers: Mapping[str, Any], settings: RunConfig, *, debug: bool
 ) -> list[Result]:
-    compiling = Announcement("compiling: once for this machine and version, 10 to 30 s")
+    compiling = compiling_announcement()
     results = []
     for name, scheduler in schedulers.items():
         progress = Progress(name)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.output import Announcement, Progress, counted, print_json, print_table, print_text
+from unspool.cli.output import Progress, compiling_announcement, counted, print_json, print_table, print_text
 from unspool.errors import shown
 from unspool.results.reasons import told_time
 from unspool.results.store import load
@@ -51,7 +51,7 @@ def why(
             job,
             workload=workload,
             progress=progress,
-            compiling=lambda: Announcement("compiling: once for this machine and version, 10 to 30 s"),
+            compiling=compiling_announcement,
         )
     if json:
         print_json(explained.as_dict())

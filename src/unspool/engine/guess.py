@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unspool.engine.compiled import compiled
-from unspool.engine.state import COMPLETED, Core, Guess
+from unspool.engine.state import Core, Guess
 
 __all__ = ["ELSEWHERE", "EXACT", "LAST_TWO", "LEAST_S", "learn", "predict"]
 
@@ -36,9 +36,9 @@ def predict(core: Core, guess: Guess | None, job: int) -> bool:
 
 
 @compiled
-def learn(core: Core, guess: Guess | None, job: int, how: int) -> None:
+def learn(core: Core, guess: Guess | None, job: int) -> None:
     """A job ended: its user's last two are now this one and the one before."""
-    if guess is None or guess.rule[0]["kind"] != LAST_TWO or how < COMPLETED:
+    if guess is None or guess.rule[0]["kind"] != LAST_TWO:
         return
     user = guess.user[job]
     attempt = core.fate[job]["attempt"]

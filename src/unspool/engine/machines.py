@@ -94,7 +94,7 @@ def _change_row(core: Core, place: Place, first: int, last: int, shape: int, uni
 @inlined
 def _change_machine(core: Core, place: Place, machine: int, shape: int, units: int) -> None:
     """The same on one machine."""
-    clock, free, machines = core.clock, place.free, place.machines
+    free, machines = place.free, place.machines
     has_room = True
     for resource in range(free.shape[1]):
         left = free[machine, resource] + units * place.need[shape, resource]
@@ -106,8 +106,15 @@ def _change_machine(core: Core, place: Place, machine: int, shape: int, units: i
             bitset.add(place.bits, len(machines), machine)
     elif units < 0:
         bitset.discard(place.bits, len(machines), machine)
+    _count_watched(core, place, machine)
+
+
+@inlined
+def _count_watched(core: Core, place: Place, machine: int) -> None:
+    """What a machine has free changed: count anew how many units of the watched shape fit on it."""
+    clock, machines = core.clock, place.machines
     if clock[0]["watched"] >= 0:
-        fit = units_that_fit(place, free, machine, clock[0]["watched"], False)
+        fit = units_that_fit(place, place.free, machine, clock[0]["watched"], False)
         clock[0]["watched_units"] += fit - machines[machine]["now"]
         machines[machine]["now"] = fit
 
@@ -130,10 +137,7 @@ def set_machine(core: Core, place: Place, capacity: Array, machine: int, share: 
         bitset.add(place.bits, len(machines), machine)
     else:
         bitset.discard(place.bits, len(machines), machine)
-    if clock[0]["watched"] >= 0:
-        fit = units_that_fit(place, free, machine, clock[0]["watched"], False)
-        clock[0]["watched_units"] += fit - machines[machine]["now"]
-        machines[machine]["now"] = fit
+    _count_watched(core, place, machine)
 
 
 @compiled

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.queue import empty_slots, fill_slot, list_waiting, next_fitting
+from unspool.engine.queue import empty_slots, fill_slot, least_size, list_waiting
 from unspool.engine.state import NEVER, Array, Core, Order, Plan
 
 __all__ = [
     "AREA", "F1", "F2", "F3", "F4", "GIVEN", "LONGEST", "MULTIFACTOR", "SHORTEST", "UNICEF", "WFP3", "fixed_keys",
-    "note_end", "rank", "usage_at",
+    "note_end", "rank",
 ]  # fmt: skip
 
 GIVEN, SHORTEST, LONGEST, AREA, F1, F2, F3, F4, WFP3, UNICEF, MULTIFACTOR = range(11)
@@ -64,7 +64,7 @@ def fixed_keys(core: Core, rule: Array, fixed: Array) -> None:
 
 
 @compiled
-def usage_at(usage: Array, user: int, now: float, half_life: float) -> float:
+def _usage_at(usage: Array, user: int, now: float, half_life: float) -> float:
     """Core seconds that a user has used, those of a half-life ago counting half, as of now."""
     passed = -_LN2 * (now - usage[user]["since"]) / half_life
     grown = -math.expm1(passed) * half_life / _LN2  # not 1 - exp: a long half-life would leave nothing of it
@@ -74,7 +74,7 @@ def usage_at(usage: Array, user: int, now: float, half_life: float) -> float:
 @compiled
 def _change_usage(usage: Array, user: int, now: float, half_life: float, cores: int) -> None:
     """From now on a user has so many more cores, or fewer."""
-    usage[user]["decayed"] = usage_at(usage, user, now, half_life)
+    usage[user]["decayed"] = _usage_at(usage, user, now, half_life)
     usage[user]["since"] = now
     usage[user]["cores"] += cores
 
@@ -110,9 +110,9 @@ def _multifactor(core: Core, order: Order, job: int) -> float:
     age = min((now - core.jobs[job]["submit"]) / rule[0]["longest_age"], 1.0)
     if usage[user]["as_of"] != now:  # the same for all jobs of a user, and all through an instant
         used = 0.0
-        in_all = usage_at(usage, len(usage) - 1, now, rule[0]["half_life"])
+        in_all = _usage_at(usage, len(usage) - 1, now, rule[0]["half_life"])
         if in_all > 0.0:
-            used = usage_at(usage, user, now, rule[0]["half_life"]) / in_all
+            used = _usage_at(usage, user, now, rule[0]["half_life"]) / in_all
         usage[user]["fair_share"] = math.exp(-_LN2 * used / usage[user]["share"])
         usage[user]["as_of"] = now
     return (  # type: ignore[no-any-return]
@@ -132,7 +132,7 @@ def rank(core: Core, order: Order | None, shadow: Array | None, plan: Plan | Non
     if clock[0]["queued"] == 0:
         clock[0]["next_slot"] = 0
         return
-    if plan is None and next_fitting(core, 0, clock[0]["free"], clock[0]["free"], NEVER) < 0:
+    if plan is None and least_size(core) > clock[0]["free"]:
         return
     ranked, keys = order.ranked, order.keys
     count = list_waiting(core, clock[0]["first"], ranked)

@@ -208,10 +208,10 @@ def rows_to_plan(core: Core, place: Place | None) -> int:
         return 0
     machines = len(place.machines)
     rows = machines
-    slot = next_waiting(core, 0) if core.clock[0]["queued"] > 0 else -1
+    slot = next_waiting(core, 0)
     while slot >= 0:
         rows += min(place.shapes[core.jobs[core.waiting[slot]["job"]]["shape"]]["units"], machines)
-        slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
+        slot = next_waiting(core, slot + 1)
     return rows
 
 

@@ -58,7 +58,7 @@ def enqueue(core: Core, job: int) -> None:
 def _close_gaps(core: Core) -> None:
     """Slots have run out, because jobs joined the queue more than once: move all to the front, in their order."""
     clock = core.clock
-    slot = next_waiting(core, 0) if clock[0]["queued"] > 0 else -1
+    slot = next_waiting(core, 0)
     count = 0
     while slot >= 0:
         job = core.waiting[slot]["job"]
@@ -66,7 +66,7 @@ def _close_gaps(core: Core) -> None:
         core.fate[job]["slot"] = count
         fill_slot(core, job)
         count += 1
-        slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
+        slot = next_waiting(core, slot + 1)
     clock[0]["next_slot"] = count
     clock[0]["first"] = 0 if count > 0 else len(core.waiting)
     clock[0]["fresh"] = clock[0]["first"]
@@ -275,7 +275,7 @@ def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) ->
 
 @compiled
 def next_waiting(core: Core, slot: int) -> int:
-    """The next slot in use, from `slot` on, or -1."""
+    """The next slot in use, from `slot` on, or -1; `slot` may lie behind the last one."""
     return next_fitting(core, slot, _HUGE, _HUGE, NEVER)
 
 

@@ -172,7 +172,7 @@ USAGE = np.dtype(
     ],
     align=True,
 )
-GUESS = np.dtype([("kind", "i8"), ("job", "i8")], align=True)
+GUESS = np.dtype([("kind", "i8")], align=True)
 CHANGE = np.dtype([("time", "f8"), ("machine", "i8"), ("step", "i8")], align=True)  # +1 it is lost, -1 it comes back
 ON_LOSS = np.dtype([("fate", "i8"), ("checkpoint", "f8"), ("most", "i8"), ("known_until", "f8")], align=True)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
+from unspool.errors import InputError
 from unspool.model.platform import Platform
+from unspool.model.workload import Workload
 from unspool.platforms.cluster import is_spec, parse_cluster, read_cluster
 
-__all__ = ["read_platform"]
+__all__ = ["pool_of_log", "read_platform"]
 
 
 def read_platform(text_or_path: str | os.PathLike[str]) -> Platform:
@@ -19,3 +21,10 @@ def read_platform(text_or_path: str | os.PathLike[str]) -> Platform:
     if isinstance(text_or_path, str) and is_spec(text_or_path):
         return parse_cluster(text_or_path)
     return read_cluster(text_or_path)
+
+
+def pool_of_log(workload: Workload) -> Platform:
+    """As many cores as a log says that its machine had."""
+    if not workload.max_cores:
+        raise InputError(f"{workload.name} does not say how large its machine was; give a platform, such as -p 480")
+    return Platform.pool(workload.max_cores)

@@ -10,7 +10,7 @@ import numpy as np
 from unspool.errors import InputError, UnknownName
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.platforms import read_platform
+from unspool.platforms import pool_of_log, read_platform
 from unspool.results.audit.conservative import follow_conservative
 from unspool.results.audit.easy import follow_easy
 from unspool.results.audit.fcfs import follow_fcfs
@@ -120,11 +120,7 @@ def _platform(
         return platform
     if platform is not None:
         return read_platform(fspath(platform) if isinstance(platform, PathLike) else str(platform))
-    if schedule.platform is not None:
-        return schedule.platform
-    if not workload.max_cores:
-        raise InputError(f"{workload.name} does not say how large its machine was; give a platform, such as -p 480")
-    return Platform.pool(workload.max_cores)
+    return schedule.platform or pool_of_log(workload)
 
 
 def _of_every_schedule(

@@ -22,7 +22,7 @@ from unspool.results.audit.laws import Report, Tally, Verdict
 from unspool.results.audit.replay import Progress
 from unspool.results.check import check_schedule, policy_of
 from unspool.results.result import Result
-from unspool.results.run import run
+from unspool.results.run import name_of, run
 from unspool.results.trials import changed_after, random_workload
 from unspool.simulation.engine import Policy
 
@@ -79,10 +79,8 @@ def check_policy(
     return conformity.report(f"{_name_of(policy)} on {workloads} random workloads, {where.name}")
 
 
-def _name_of(policy: object) -> str:
-    if isinstance(policy, str):
-        return policy
-    return getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__
+def _name_of(policy: Any) -> str:
+    return policy if isinstance(policy, str) else name_of(policy)
 
 
 @dataclass

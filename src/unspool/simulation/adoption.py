@@ -11,14 +11,14 @@ from unspool.engine.guess import ELSEWHERE
 from unspool.engine.order import fixed_keys
 from unspool.engine.queue import empty_slots, fill_slot
 from unspool.engine.setup import no_plan, no_shadow
-from unspool.engine.state import GUESS, RULE, USAGE, Array, Guess, Order, State
+from unspool.engine.state import GUESS, RULE, USAGE, Array, Core, Guess, Order, State
 from unspool.policies.base import CONSERVATIVE, EASY, CompiledScheduler, OrderedScheduler
 from unspool.policies.orders import Multifactor, QueueOrder
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
 
-__all__ = ["adopt", "keys_of"]
+__all__ = ["adopt", "deal_fixed_slots", "fill_queue", "keys_of"]
 
 
 def adopt(engine: Engine, policy: CompiledScheduler) -> State:
@@ -50,14 +50,24 @@ def _deal_slots(engine: Engine, order: QueueOrder, guess: Guess | None) -> Order
         clock["next_slot"] = len(waiting)
         changing = _changing(engine, rule, fixed, order)
     else:
-        fixed_keys(core, rule, fixed)
-        core.fate["slot"][np.argsort(fixed, kind="stable")] = np.arange(len(fixed))
+        deal_fixed_slots(core, rule, fixed)
         clock["next_slot"] = -1
+    fill_queue(core, waiting)
+    return changing
+
+
+def deal_fixed_slots(core: Core, rule: Array, fixed: Array) -> None:
+    """Deal all jobs the slots that they keep, by an order that never changes."""
+    fixed_keys(core, rule, fixed)
+    core.fate["slot"][np.argsort(fixed, kind="stable")] = np.arange(len(fixed))
+
+
+def fill_queue(core: Core, waiting: list[int]) -> None:
+    """Write the waiting jobs into an empty queue, each into the slot that it was dealt."""
     for job in waiting:
         fill_slot(core, job)
-    slots = core.fate["slot"][waiting]
-    clock["first"] = clock["fresh"] = slots.min() if waiting else len(core.waiting)
-    return changing
+    clock = core.clock[0]
+    clock["first"] = clock["fresh"] = core.fate["slot"][waiting].min() if waiting else len(core.waiting)
 
 
 def keys_of(engine: Engine, order: QueueOrder) -> tuple[Array, Array]:

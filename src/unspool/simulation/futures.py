@@ -10,14 +10,12 @@ import polars as pl
 
 from unspool.engine.bitset import word_count
 from unspool.engine.events import END, KIND_SHIFT
-from unspool.engine.order import fixed_keys
-from unspool.engine.queue import fill_slot
 from unspool.engine.setup import estimates_of
 from unspool.engine.state import FATE, HELD, LINK, RUNNING, WAITING, WORD, Array, Core, Guess, Links, Order, Plan
 from unspool.errors import RunError
 from unspool.model.workload import Workload
 from unspool.policies.orders import QueueOrder
-from unspool.simulation.adoption import keys_of
+from unspool.simulation.adoption import deal_fixed_slots, fill_queue, keys_of
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
@@ -62,9 +60,8 @@ def give_future(engine: Engine, order: QueueOrder, future: Future) -> None:
     if state.order is not None:
         engine.state = engine.state._replace(order=_longer_order(state.order, fixed, future.like))
     else:
-        fixed_keys(core, rule, fixed)
-        core.fate["slot"][np.argsort(fixed, kind="stable")] = np.arange(len(fixed))
-    _fill_queue(core, waiting)
+        deal_fixed_slots(core, rule, fixed)
+    fill_queue(core, waiting)
     if state.plan is not None:
         engine.state = engine.state._replace(plan=_with_slots(state.plan, core))
     if state.outage is not None:
@@ -148,13 +145,6 @@ def _longer_order(order: Order, fixed: Array, like: Array) -> Order:
         fixed=fixed, user=user, ranked=np.zeros(jobs, np.int64), keys=np.zeros(jobs),
         other_ranked=np.zeros(jobs, np.int64), other_keys=np.zeros(jobs),
     )  # fmt: skip
-
-
-def _fill_queue(core: Core, waiting: list[int]) -> None:
-    clock = core.clock[0]
-    for job in waiting:
-        fill_slot(core, job)
-    clock["first"] = clock["fresh"] = core.fate["slot"][waiting].min() if waiting else len(core.waiting)
 
 
 def _with_slots(plan: Plan, core: Core) -> Plan:

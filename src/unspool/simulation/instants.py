@@ -89,7 +89,7 @@ def to_next_decision(state: State) -> int:
                 free_machines(core, state.place, subject)
                 give_back_time(core, state.plan, subject)
                 note_end(core, state.order, subject)
-                learn(core, state.guess, subject, how_it_ends(core, subject))
+                learn(core, state.guess, subject)
                 end_attempt(core, subject, how_it_ends(core, subject))
                 release_dependents(core, state.links, subject)
             elif kind == ARRIVAL:

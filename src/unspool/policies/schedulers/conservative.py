@@ -98,6 +98,15 @@ def _copy(plans: Array, source: int, target: int) -> None:
 
 
 @inlined
+def _write(core: Core, plans: Array, at: int, job: int) -> None:
+    """Write at a position what a plan is of; `_put` gives it its start."""
+    plans[at]["slot"] = core.fate[job]["slot"]
+    plans[at]["job"] = job
+    plans[at]["size"] = core.jobs[job]["size"]
+    plans[at]["estimate"] = core.fate[job]["estimate"]
+
+
+@inlined
 def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
     """Give the plan at a position a start, and move it to its place among those before it, by (start, slot)."""
     plans = plan.plans
@@ -145,11 +154,11 @@ def _put_lost_first(core: Core, plans: Array) -> int:
     clock, waiting = core.clock, core.waiting
     count = clock[0]["plans"]
     lost = 0
-    slot = next_waiting(core, 0) if clock[0]["queued"] > 0 else -1
+    slot = next_waiting(core, 0)
     while slot >= 0:
         if _has_lost_its_plan(core, waiting[slot]["job"]):
             lost += 1
-        slot = next_waiting(core, slot + 1) if slot + 1 < len(waiting) else -1
+        slot = next_waiting(core, slot + 1)
     if lost == 0:
         return int(count)
     for at in range(count - 1, -1, -1):
@@ -159,12 +168,9 @@ def _put_lost_first(core: Core, plans: Array) -> int:
     while slot >= 0:
         job = waiting[slot]["job"]
         if _has_lost_its_plan(core, job):
-            plans[at]["slot"] = slot
-            plans[at]["job"] = job
-            plans[at]["size"] = core.jobs[job]["size"]
-            plans[at]["estimate"] = core.fate[job]["estimate"]
+            _write(core, plans, at, job)
             at += 1
-        slot = next_waiting(core, slot + 1) if slot + 1 < len(waiting) else -1
+        slot = next_waiting(core, slot + 1)
     return int(count + lost)
 
 
@@ -213,7 +219,7 @@ def _move_in_queue_order(core: Core, place: Place | None, later: Later | None, p
     A job may now find room that another one left after its own turn the last time, so each looks from now on.
     """
     clock, fate, waiting = core.clock, core.fate, core.waiting
-    slot = next_waiting(core, 0) if clock[0]["queued"] > 0 else -1
+    slot = next_waiting(core, 0)
     while slot >= 0:
         job = waiting[slot]["job"]
         if fate[job]["planned_end"] > 0.0:
@@ -221,7 +227,7 @@ def _move_in_queue_order(core: Core, place: Place | None, later: Later | None, p
             best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start, start)
             if best < start:
                 _bring_forward(core, place, later, plan, _position(clock, plan.plans, start, job), best)
-        slot = next_waiting(core, slot + 1) if slot + 1 < len(waiting) else -1
+        slot = next_waiting(core, slot + 1)
 
 
 @compiled
@@ -243,22 +249,17 @@ def _position(clock: Array, plans: Array, start: float, job: int) -> int:
 @inlined
 def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     clock = core.clock
-    slot = clock[0]["fresh"]
+    slot = next_waiting(core, clock[0]["fresh"])
     clock[0]["fresh"] = len(core.waiting)
-    if slot < len(core.waiting):
-        slot = next_waiting(core, slot)
-        while slot >= 0:
-            job = core.waiting[slot]["job"]
-            if core.fate[job]["planned_end"] == 0.0:
-                start = _find_start(core, place, later, plan, job, -1, clock[0]["now"], NEVER, NEVER)
-                at = clock[0]["plans"]
-                clock[0]["plans"] = at + 1
-                plan.plans[at]["slot"] = slot
-                plan.plans[at]["job"] = job
-                plan.plans[at]["size"] = core.jobs[job]["size"]
-                plan.plans[at]["estimate"] = core.fate[job]["estimate"]
-                _put(core, place, later, plan, at, start)
-            slot = next_waiting(core, slot + 1) if slot + 1 < len(core.waiting) else -1
+    while slot >= 0:
+        job = core.waiting[slot]["job"]
+        if core.fate[job]["planned_end"] == 0.0:
+            start = _find_start(core, place, later, plan, job, -1, clock[0]["now"], NEVER, NEVER)
+            at = clock[0]["plans"]
+            clock[0]["plans"] = at + 1
+            _write(core, plan.plans, at, job)
+            _put(core, place, later, plan, at, start)
+        slot = next_waiting(core, slot + 1)
 
 
 @inlined
