@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unspool.errors import InputError, UnknownName, UnspoolError
-from unspool.model.workload import Workload
+from unspool.model.workload import COLUMNS, Workload
 from unspool.workloads import delimited, format_of, read_workload, write_workload
 from unspool.workloads.table import read_csv, read_parquet, write_csv, write_parquet
 
@@ -335,3 +335,13 @@ def test_whatever_a_csv_file_holds_it_is_read_or_refused(tmp_path_factory, data)
 @given(st.binary(max_size=300).map(lambda data: b"PAR1" + data + b"PAR1") | mutated(VALID_PARQUET))
 def test_whatever_a_parquet_file_holds_it_is_read_or_refused(tmp_path_factory, data):
     read_or_refuse(tmp_path_factory.mktemp("fuzz"), "log.parquet", data)
+
+
+def test_every_column_of_a_workload_can_be_read_from_csv(tmp_path):
+    texts = {"job_id": "a", "submit_time": "0", "run_time": "5", "cores": "1", "priority": "2.5", "qos": "high"}
+    names = [column.name for column in COLUMNS if column.name != "line"]
+    log = tmp_path / "all.csv"
+    log.write_text(",".join(names) + "\n" + ",".join(texts.get(name, "1") for name in names) + "\n")
+    row = read_csv(log).table.row(0, named=True)
+    assert (row["priority"], row["qos"]) == (2.5, "high")
+    assert set(names) <= set(row)

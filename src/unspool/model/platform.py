@@ -11,6 +11,7 @@ from itertools import accumulate
 from types import MappingProxyType
 
 from unspool.errors import InputError, UnknownName
+from unspool.model.cloud import Cloud
 from unspool.model.prices import Price
 
 __all__ = ["SELECTIONS", "MachineGroup", "MachineType", "Partition", "Platform"]
@@ -23,7 +24,10 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class MachineType:
-    """What one machine has. Memory 0 means that memory is not modelled: any amount fits."""
+    """What one machine has. Memory 0 means that memory is not modelled: any amount fits.
+
+    `plan` says how it is paid beside a cloud, and `billing` whether always or only while a job runs on it.
+    """
 
     name: str
     cores: int
@@ -31,6 +35,8 @@ class MachineType:
     gpus: int = 0
     consumables: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     prices: tuple[Price, ...] = ()
+    plan: str = "on-premises"
+    billing: str = "always"
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,8 @@ class Partition:
 class Platform:
     """Where jobs run. `is_pool` says that machines have no identity: only the number of cores counts.
 
-    `qos` has the priority of each quality of service.
+    `qos` has the priority of each quality of service. With a `cloud`, machines beside those of the groups are brought
+    up and down in the course of the run.
 
     >>> Platform.pool(480).cores
     480
@@ -68,10 +75,11 @@ class Platform:
     is_pool: bool = False
     name: str = "platform"
     qos: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    cloud: Cloud | None = None
 
     def __post_init__(self) -> None:
         names = [group.machine.name for group in self.groups]
-        if not names:
+        if not names and (self.cloud is None or not self.cloud.types):
             raise InputError(f"{self.name}: a platform needs at least one machine")
         if len(set(names)) != len(names):
             raise InputError(f"{self.name}: a machine type stands twice; give each group a type name of its own")

@@ -38,7 +38,13 @@ class Column:
 
 COLUMNS: tuple[Column, ...] = (
     Column("job_id", pl.String, "", "name of the job, unique in the workload"),
-    Column("submit_time", pl.Float64, "s since the origin", "when the job was handed to the scheduler"),
+    Column(
+        "submit_time",
+        pl.Float64,
+        "s since the origin",
+        "when the job was handed to the scheduler and eligible to start",
+    ),
+    Column("ineligible_time", pl.Float64, "s", "how long before that it was known, but not yet eligible to start", "0"),
     Column("run_time", pl.Float64, "s", "how long the job runs once started"),
     Column("cores", pl.Int64, "cores", "cores in all, over all machines"),
     Column("machines", pl.Int64, "machines", "number of distinct machines asked for", "the scheduler may split"),

@@ -171,15 +171,16 @@ _WHOLE = Conversion(to_whole, "a whole number")
 _SECONDS = Conversion(to_seconds, "seconds, or a duration such as 2:00 or 5 min")
 _BYTES = Conversion(to_bytes, "bytes, or a size such as 4GiB")
 _TEXT = Conversion(to_text, "text")
-_TIMES = ("run_time", "walltime", "think_time", "logged_wait", "cpu_time")
+_TIMES = ("ineligible_time", "run_time", "walltime", "think_time", "logged_wait", "cpu_time")
 _COUNTS = ("cores", "machines", "gpus", "logged_cores", "requested_cores", "status")
 _SIZES = ("memory_bytes", "used_memory_bytes")
-_NAMES = ("job_id", "licences", "user", "group", "project", "queue", "partition", "application", "depends_on")
+_NAMES = ("job_id", "licences", "user", "group", "project", "queue", "partition", "application", "qos", "depends_on")
 
 CONVERSIONS = {
     **dict.fromkeys(_TIMES, _SECONDS),
     **dict.fromkeys(_COUNTS, _WHOLE),
     **dict.fromkeys(_SIZES, _BYTES),
+    "priority": Conversion(to_number, "a number"),
     **dict.fromkeys(_NAMES, _TEXT),
 }
 """How the cells of each column are read; `submit_time` is apart, since it may hold dates."""
