@@ -23,6 +23,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "easy": "unspool.policies.schedulers.easy:Easy",
         "conservative": "unspool.policies.schedulers.conservative:Conservative",
         "filler": "unspool.policies.schedulers.filler:Filler",
+        "cheapest-fit": "unspool.policies.schedulers.cheapestfit:CheapestFit",
         "sjf": "unspool.policies.schedulers.ordered:Sjf",
         "ljf": "unspool.policies.schedulers.ordered:Ljf",
         "saf": "unspool.policies.schedulers.ordered:Saf",

@@ -7,11 +7,11 @@ from typing import TypeVar
 import numpy as np
 
 from unspool.engine.queue import list_waiting
-from unspool.engine.state import Array, Core, Guess, Later, Links, Order, Outage, Place, Plan, State
+from unspool.engine.state import Array, Core, Elastic, Guess, Later, Links, Order, Outage, Place, Plan, State
 
 __all__ = ["copied"]
 
-T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage)
+T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic)
 
 _INPUT = {
     Core: ("jobs",),
@@ -22,6 +22,7 @@ _INPUT = {
     Order: ("rule", "fixed", "user"),
     Guess: ("rule", "user"),
     Outage: ("rule", "changes", "capacity"),
+    Elastic: ("fits", "by_price", "room", "packed"),
 }
 # Arrays that are filled from the front, by the field of the clock that counts what is in them.
 _FILLED = ("attempts", "rows")
@@ -40,15 +41,17 @@ def copied(state: State) -> State:
         None if state.order is None else _part(state.order, state),
         None if state.guess is None else _part(state.guess, state),
         None if state.outage is None else _part(state.outage, state),
+        None if state.elastic is None else _part(state.elastic, state),
     )
 
 
 def _part(part: T, state: State) -> T:
     clock = state.core.clock[0]
+    may_shorten = state.outage is not None or state.elastic is not None  # run times, by what checkpoints keep
     fields = {}
     for name in part._fields:
         array = getattr(part, name)
-        if array is None or (name in _INPUT[type(part)] and not (name == "jobs" and state.outage is not None)):
+        if array is None or (name in _INPUT[type(part)] and not (name == "jobs" and may_shorten)):
             fields[name] = array
         elif isinstance(part, Core | Place) and name in _FILLED:
             fields[name] = _front(array, int(clock[name]))

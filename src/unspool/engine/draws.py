@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from unspool.engine.compiled import compiled
 from unspool.engine.state import Array
 
-__all__ = ["FAILURES", "ORDER", "REPAIRS", "uniform"]
+__all__ = ["FAILURES", "ORDER", "RECLAIMS", "REPAIRS", "draw", "uniform"]
 
 # A number never changes its meaning.
-ORDER, FAILURES, REPAIRS = 1, 2, 3
+ORDER, FAILURES, REPAIRS, RECLAIMS = 1, 2, 3, 4
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
@@ -37,3 +38,21 @@ def _mix(value: Array) -> Array:
         value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(value ^ (value >> np.uint64(31)))
+
+
+@compiled
+def draw(seed: np.uint64, purpose: int, entity: int, ordinal: int) -> float:
+    """The same number as `uniform` gives, for one draw in compiled code."""
+    mixed = seed
+    mixed = _mix_one(mixed ^ _mix_one(np.uint64(purpose) + _STEP))
+    mixed = _mix_one(mixed ^ _mix_one(np.uint64(entity) + _STEP))
+    mixed = _mix_one(mixed ^ _mix_one(np.uint64(ordinal) + _STEP))
+    return float(np.float64(mixed >> np.uint64(11)) / float(1 << 53))
+
+
+@compiled
+def _mix_one(value: np.uint64) -> np.uint64:
+    value = value + _STEP
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))

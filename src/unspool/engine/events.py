@@ -1,8 +1,8 @@
 """What can happen at one instant, in which order, and the heap that keeps it.
 
 This table is the only place that says the order of events. At one instant they are taken by kind, inside a kind by
-sequence number; then schedulers decide once. If a decision makes an event at this same instant, the round is repeated;
-the clock moves only when nothing is left.
+sequence number; then schedulers decide once, and only then come stops. If a decision makes an event at this same
+instant, the round is repeated; the clock moves only when nothing is left.
 """
 
 from __future__ import annotations
@@ -10,12 +10,18 @@ from __future__ import annotations
 from unspool.engine.compiled import compiled
 from unspool.engine.state import Array
 
-__all__ = ["ARRIVAL", "DEFERRED", "END", "KIND_SHIFT", "WAKE", "drop_event", "pop_event", "push_event"]
+__all__ = [
+    "ARRIVAL", "DEFERRED", "END", "KIND_SHIFT", "RECLAIM", "STOP", "UP", "WAKE", "drop_event", "pop_event",
+    "push_event",
+]  # fmt: skip
 
 END = 0  # a job ends: its run time is over, or its walltime
+RECLAIM = 1  # an instance is taken away (machines that fail or go into maintenance come from a list, at this point)
+UP = 2  # an instance has booted
 DEFERRED = 3  # a decision made earlier, to be carried out now
 ARRIVAL = 4  # a job whose dependencies have ended becomes eligible (plain arrivals come from the sorted job list)
 WAKE = 5  # a scheduler asked to be called
+STOP = 6  # an instance is stopped if it is idle still: after schedulers have decided
 
 KIND_SHIFT = 48
 

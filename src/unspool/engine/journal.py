@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled
+from unspool.engine.compiled import compiled, inlined
 from unspool.engine.events import ARRIVAL, END, KIND_SHIFT, drop_event, push_event
 from unspool.engine.queue import dequeue, enqueue
 from unspool.engine.running import forget_ending, note_ending
-from unspool.engine.state import COMPLETED, REJECTED, RUNNING, TIMED_OUT, Core, Links
+from unspool.engine.state import COMPLETED, NEVER, REJECTED, RUNNING, TIMED_OUT, Core, Links
 
 __all__ = [
     "arrive",
     "begin_attempt",
+    "begin_when_up",
     "cancel_end",
     "end_attempt",
     "how_it_ends",
@@ -29,21 +30,33 @@ def arrive(core: Core, job: int) -> None:
 @compiled
 def begin_attempt(core: Core, job: int, first_row: int, row_count: int) -> None:
     """A waiting job starts now; its machines are already taken."""
+    now = core.clock[0]["now"]
+    _write_attempt(core, job, first_row, row_count, now)
+    note_ending(core, job, now + core.fate[job]["estimate"])
+
+
+@compiled
+def begin_when_up(core: Core, job: int, first_row: int, row_count: int, start: float) -> None:
+    """A waiting job starts now, or when the last of its machines has booted; nobody looks for its end but the heap."""
+    _write_attempt(core, job, first_row, row_count, start)
+    core.fate[job]["planned_end"] = NEVER
+
+
+@inlined
+def _write_attempt(core: Core, job: int, first_row: int, row_count: int, start: float) -> None:
     clock, attempts = core.clock, core.attempts
-    now = clock[0]["now"]
     dequeue(core, job)
     at = clock[0]["attempts"]
     clock[0]["attempts"] = at + 1
     attempts[at]["job"] = job
-    attempts[at]["start"] = now
+    attempts[at]["start"] = start
     attempts[at]["finish"] = -1.0
     attempts[at]["how"] = RUNNING
     attempts[at]["first_row"] = first_row
     attempts[at]["row_count"] = row_count
     core.fate[job]["attempt"] = at
     core.fate[job]["state"] = RUNNING
-    note_ending(core, job, now + core.fate[job]["estimate"])
-    push_event(clock, core.events, now + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"]), END, job)
+    push_event(clock, core.events, start + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"]), END, job)
 
 
 @compiled
@@ -62,7 +75,8 @@ def end_attempt(core: Core, job: int, how: int) -> None:
     core.attempts[attempt]["how"] = how
     core.fate[job]["state"] = how
     clock[0]["free"] += core.jobs[job]["size"]
-    forget_ending(core, job)
+    if core.fate[job]["planned_end"] < NEVER:
+        forget_ending(core, job)
     clock[0]["releases"] += 1
     clock[0]["dirty"] = 1
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.bitset import add, empty_bitset, word_count
+from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
 from unspool.engine.plans import rows_to_plan, segments_to_plan
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
 from unspool.engine.state import (
@@ -36,9 +37,10 @@ from unspool.engine.state import (
     Place,
     Plan,
     State,
+    longer,
 )  # fmt: skip
 from unspool.model.platform import SELECTIONS, Platform
-from unspool.model.workload import Workload, rejected_table
+from unspool.model.workload import Workload
 
 __all__ = ["Problem", "estimates_of", "grow", "no_plan", "no_shadow", "pose"]
 
@@ -73,9 +75,11 @@ def estimates_of(workload: Workload) -> tuple[Array, int]:
     return np.where(unknown, fallback, walltime), int(unknown.sum())
 
 
-def pose(workload: Workload, platform: Platform, *, kill_at_walltime: bool = False) -> Problem:
+def pose(workload: Workload, platform: Platform, *, seed: int = 0, kill_at_walltime: bool = False) -> Problem:
     """Set a run up. Jobs that can never run here are rejected with the reason; the rest takes part."""
-    asked = shapes_of(workload, platform)
+    if platform.cloud is not None:
+        workload = on_whole_machines(workload)
+    asked = shapes_of(workload, platform) if platform.cloud is None else shapes_in_cloud(workload, platform)
     reasons = np.array([reason is not None for reason in asked.unusable], bool)[asked.shape_of_job]
     used = np.flatnonzero(~reasons)
     estimate, without_estimate = estimates_of(workload)
@@ -85,16 +89,17 @@ def pose(workload: Workload, platform: Platform, *, kill_at_walltime: bool = Fal
     state = State(_core(jobs, estimate[used], platform, linked), place, links=links)
     if place is not None and not _is_countable(asked, platform):
         state = state._replace(later=_later(place))
+    if place is not None and platform.cloud is not None:
+        state = with_cloud(state, place, asked, used, workload, platform, seed)
+        return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
     state.core.clock["one_core"] = asked.allowed.all() and all(group.machine.cores == 1 for group in platform.groups)
-    rejected = [
-        (
-            workload.table["line"][int(at)],
-            workload.table["job_id"][int(at)],
-            asked.unusable[asked.shape_of_job[at]] or "",
-        )
-        for at in np.flatnonzero(reasons)
-    ]
-    return Problem(state, used, rejected_table(rejected), without_estimate, (*asked.notes, *notes))
+    return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
+
+
+def _rejected(workload: Workload, asked: Asked) -> pl.DataFrame:
+    """The jobs whose shape can never run, with the reason."""
+    reasons = pl.Series("reason", asked.unusable, dtype=pl.String).gather(pl.Series(asked.shape_of_job))
+    return workload.table.select("line", "job_id").with_columns(reasons).filter(pl.col("reason").is_not_null())
 
 
 def _is_countable(asked: Asked, platform: Platform) -> bool:
@@ -145,6 +150,7 @@ def _place(asked: Asked, platform: Platform, jobs: int) -> Place:
     machines = np.zeros(platform.machine_count, MACHINE)
     machines["group"] = np.repeat(np.arange(len(platform.groups)), [group.count for group in platform.groups])
     capacity = np.array([capacity_of(group.machine, consumables) for group in platform.groups])
+    capacity = capacity.reshape(len(platform.groups), asked.need.shape[1])
     free = np.ascontiguousarray(capacity[machines["group"]])
     least = asked.need.min(axis=0, initial=np.inf) if len(asked.need) else np.zeros(free.shape[1])
     bits = empty_bitset(len(machines))
@@ -224,26 +230,21 @@ def grow(state: State) -> State:
     clock = core.clock[0]
     starts = int(min(clock["queued"], clock["free"]))
     core = core._replace(
-        attempts=_longer(core.attempts, int(clock["attempts"]) + starts),
-        events=_longer(core.events, int(clock["events"]) + starts),
-        running=_longer(core.running, int(clock["running"]) + starts),
+        attempts=longer(core.attempts, int(clock["attempts"]) + starts),
+        events=longer(core.events, int(clock["events"]) + starts),
+        running=longer(core.running, int(clock["running"]) + starts),
     )
     if plan is not None:
         queued = int(clock["queued"])
         plan = plan._replace(
-            segments=_longer(plan.segments, segments_to_plan(core.clock)),
-            plans=_longer(plan.plans, queued),
-            ends=_longer(plan.ends, queued),
-            rows=_longer(plan.rows, rows_to_plan(core, place)),
+            segments=longer(plan.segments, segments_to_plan(core.clock)),
+            plans=longer(plan.plans, queued),
+            ends=longer(plan.ends, queued),
+            rows=longer(plan.rows, rows_to_plan(core, place)),
         )
-    if place is not None:
-        place = place._replace(rows=_longer(place.rows, int(clock["rows"] + clock["free"])))
-    return state._replace(core=core, place=place, plan=plan)
-
-
-def _longer(array: Array, least: int) -> Array:
-    if len(array) >= least:
-        return array
-    longer = np.zeros(max(2 * len(array), least), array.dtype)
-    longer[: len(array)] = array
-    return longer
+    state = state._replace(core=core, place=place, plan=plan)
+    if place is None:
+        return state
+    if state.elastic is not None:
+        return room_for_instances(state)
+    return state._replace(place=place._replace(rows=longer(place.rows, int(clock["rows"] + clock["free"]))))

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ATTEMPT", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ENDING", "EVENT", "FATE",
-    "GUESS", "HELD", "JOB", "KILLED", "LINK", "LOST", "MACHINE", "NEVER", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN",
-    "PLAN_ROW", "PREDICT", "QUEUED", "REJECTED", "ROOM", "ROW", "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE",
-    "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING", "WORD", "Array", "Core", "Guess", "Later", "Links", "Order",
-    "Outage", "Place", "Plan", "State",
+    "ATTEMPT", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ELASTIC", "ENDING", "EVENT",
+    "FATE", "GUESS", "HELD", "HOLD", "INSTANCE", "JOB", "KILLED", "KIND", "LINK", "LOST", "LOT", "MACHINE", "NEVER",
+    "NODE", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "QUEUED", "QUOTA", "REJECTED", "ROOM", "ROW",
+    "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "SIZES", "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING",
+    "WORD", "Array", "Core", "Elastic", "Guess", "Later", "Links", "Order", "Outage", "Place", "Plan", "State",
+    "longer",
 ]  # fmt: skip
 
 
@@ -176,6 +177,85 @@ GUESS = np.dtype([("kind", "i8")], align=True)
 CHANGE = np.dtype([("time", "f8"), ("machine", "i8"), ("step", "i8")], align=True)  # +1 it is lost, -1 it comes back
 ON_LOSS = np.dtype([("fate", "i8"), ("checkpoint", "f8"), ("most", "i8"), ("known_until", "f8")], align=True)
 
+# Machines that are brought up and down.
+ELASTIC = np.dtype(
+    [
+        ("machines", "i8"),  # that there are or were: those of the platform, then instances in the order of their start
+        ("fixed", "i8"),  # how many of them belong to the platform
+        ("live", "i8"),  # instances
+        ("short", "i8"),  # machines of a job for which an array had no room,
+        ("resume", "i8"),  # and where the round of decisions goes on that it broke off
+        ("boot", "f8"),
+        ("idle", "f8"),
+        ("frequency", "f8"),  # of ticks; 0: jobs are placed at once
+        ("epoch", "f8"),  # where the workload's origin lies on the clock that ticks are whole multiples on
+        ("tick", "f8"),  # when the next one is due; infinite: none is
+        ("shares", "i8"),  # 1: several jobs may be on one machine
+        ("reclaims", "f8"),  # rate, per second
+        ("retries", "i8"),  # reclaims after which a job goes on demand
+        ("checkpoint", "f8"),  # run time between two; 0: none are made
+        ("seed", "u8"),
+        ("looked", "i8"),  # value of `releases` when all waiting jobs were last looked at
+        ("may_start", "i8"),  # 1: instances can be started at all
+    ],
+    align=True,
+)
+KIND = np.dtype(
+    [
+        ("cores", "i8"),
+        ("vcpus", "i8"),
+        ("quota", "i8"),  # of its family
+        ("group", "i8"),
+        ("ordinal", "i8"),  # how many were started on spot
+        ("rank", "i8", (2,)),  # where its machines stand among others, on demand and on spot: the lower, the sooner
+    ],
+    align=True,
+)
+QUOTA = np.dtype([("instances", "i8"), ("vcpus", "i8"), ("most_instances", "i8"), ("most_vcpus", "i8")], align=True)
+INSTANCE = np.dtype(
+    [
+        ("kind", "i8"),  # -1: a machine of the platform
+        ("plan", "i8"),
+        ("start", "f8"),
+        ("up", "f8"),
+        ("stop", "f8"),  # -1: it is live
+        ("reclaimed", "i8"),
+        ("job", "i8"),  # that it was started for
+        ("empty_since", "f8"),
+        ("stop_armed", "i8"),  # 1: an idle stop is on the heap
+        ("hold", "i8"),  # the first of the rows that hold it, -1 for none
+        ("rank", "i8"),
+    ],
+    align=True,
+)
+SIZES = 8  # classes of free cores in the index of machines: 1, 2, 4, … 128 and more
+NODE = np.dtype(
+    [
+        ("parent", "i8"),
+        ("left", "i8"),
+        ("right", "i8"),
+        ("tree", "i8"),  # -1: in none
+        ("priority", "i8"),
+        ("rank", "i8"),
+        ("fullness", "f8"),
+        ("changed", "f8"),
+        ("gpus", "f8"),  # the most that is free below,
+        ("memory", "f8", (SIZES,)),  # and of machines with so many free cores the most memory
+    ],
+    align=True,
+)
+HOLD = np.dtype([("job", "i8"), ("next", "i8"), ("before", "i8")], align=True)
+LOT = np.dtype(
+    [
+        ("plan", "i8"),
+        ("losses", "i8"),
+        ("waits", "i8"),  # 1: it found no room, and waits until something changes or for a tick
+        ("burst_at", "f8"),  # from when on instances may be used, or started, for it
+        ("pack", "i8"),  # its place in the order of packing
+    ],
+    align=True,
+)
+
 
 class Core(NamedTuple):
     """Time, jobs, what waits and what runs."""
@@ -261,6 +341,25 @@ class Outage(NamedTuple):
     capacity: Array  # [machine, resource]
 
 
+class Elastic(NamedTuple):
+    """Machines that are brought up and down: what can be started, what was, and what becomes of jobs."""
+
+    rule: Array  # `ELASTIC`
+    kinds: Array  # `KIND` of each type that can be started
+    fits: Array  # [shape, kind] 1: one machine of the kind has what a unit asks for
+    by_price: Array  # [plan, k] the kind that is k-th in price; -1 behind the last that is sold so
+    quotas: Array  # `QUOTA` of all, then of each family
+    room: Array  # [kind, resource] what an empty machine has
+    instances: Array  # `INSTANCE` of each machine,
+    capacity: Array  # [machine, resource] what it has when empty,
+    nodes: Array  # `NODE`, and its place in the index
+    roots: Array  # of the trees of that index
+    holds: Array  # `HOLD` beside each row of machines
+    lots: Array  # `LOT` of each job
+    packed: Array  # jobs in the order of packing
+    ranked: Array  # scratch: places of waiting jobs in that order
+
+
 class Links(NamedTuple):
     """Which job waits for the end of which."""
 
@@ -273,9 +372,10 @@ class State(NamedTuple):
     """All of one run. Functions take the part that they use: a call copies what it passes.
 
     A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
-    the others only serve EASY, conservative backfilling, dependencies, orders that change with time, predictors and
-    machines that come and go. Numba compiles a function for the types that it is given and leaves out the branch of
-    `if place is None` that cannot be taken, so that a run compiles no more than it needs.
+    the others only serve EASY, conservative backfilling, dependencies, orders that change with time, predictors,
+    machines that come and go, and those that are brought up and down. Numba compiles a function for the types that it
+    is given and leaves out the branch of `if place is None` that cannot be taken, so that a run compiles no more than
+    it needs.
     """
 
     core: Core
@@ -287,3 +387,13 @@ class State(NamedTuple):
     order: Order | None = None
     guess: Guess | None = None
     outage: Outage | None = None
+    elastic: Elastic | None = None
+
+
+def longer(array: Array, least: int) -> Array:
+    """The array, or one that is twice as long and at least so long, with the same in front."""
+    if len(array) >= least:
+        return array
+    grown = np.zeros((max(2 * len(array), least), *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from unspool.policies.view import Job, View
 
 __all__ = [
-    "CONSERVATIVE", "EASY", "FCFS", "FILLER", "OUTSIDE", "Annotate", "CompiledScheduler", "Decision", "Kill",
-    "OrderedScheduler", "Predictor", "Reject", "Scheduler", "Start", "WakeAt",
+    "CHEAPEST_FIT", "CONSERVATIVE", "EASY", "FCFS", "FILLER", "OUTSIDE", "Annotate", "CompiledScheduler", "Decision",
+    "Kill",    "OrderedScheduler", "Predictor", "Reject", "Scheduler", "Start", "WakeAt",
 ]  # fmt: skip
 
 # Who decides in a compiled loop. Inside a family policies are integers: function objects would defeat Numba's cache.
-OUTSIDE, FCFS, EASY, CONSERVATIVE, FILLER = 0, 1, 2, 3, 4
+OUTSIDE, FCFS, EASY, CONSERVATIVE, FILLER, CHEAPEST_FIT = 0, 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def run(
         jobs=jobs,
         attempts=attempts,
         allocations=allocations_of(engine),
-        machines=machines_of(platform, jobs),
+        machines=machines_of(engine, jobs),
         outages=happened,
         rejected=workload.rejected.vstack(rejected),
         config={

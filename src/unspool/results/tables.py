@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from unspool.engine.instances import ON_DEMAND
 from unspool.engine.state import COMPLETED, KILLED, LOST, RUNNING, TIMED_OUT
 from unspool.metrics.waiting import job_times
+from unspool.model.cloud import PLANS, Cloud
 from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
 from unspool.simulation.engine import Engine
 
 __all__ = ["allocations_of", "attempts_of", "jobs_of", "machines_of", "outages_of"]
 
+# Where machines are brought up and down, a job is on whole hosts, and what it had of them says what it pays.
+_KEPT_IN_CLOUD = ("memory_bytes", "gpus", "logged_wait")
 _KEPT = ("job_id", "user", "group", "project", "queue", "partition", "application", "submit_time", "walltime")
 _HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed", LOST: "lost"}
 
@@ -40,7 +44,8 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
     last = last[ran]
     attempts = engine.core.attempts
     table = engine.workload.table
-    kept = table.select(name for name in _KEPT if name in table.columns)
+    names = (*_KEPT, *_KEPT_IN_CLOUD) if engine.platform.cloud is not None else _KEPT
+    kept = table.select(name for name in names if name in table.columns)
     if len(ran) < len(table):
         kept = kept[engine.used[ran]]
     jobs = kept.with_columns(
@@ -50,6 +55,8 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
         state=_how(attempts["how"][last]),
         attempts=np.bincount(engine.attempts["job"], minlength=len(engine.core.jobs))[ran],
     ).with_columns(job_times())
+    if engine.platform.cloud is not None and engine.place is not None:
+        jobs = jobs.with_columns(machines=engine.place.shapes["units"][engine.core.jobs["shape"][ran]])
     if engine.annotations:
         notes = pl.DataFrame(
             {"job_id": list(engine.annotations), "notes": ["; ".join(texts) for texts in engine.annotations.values()]}
@@ -87,8 +94,11 @@ def allocations_of(engine: Engine) -> pl.DataFrame:
     )
 
 
-def machines_of(platform: Platform, jobs: pl.DataFrame) -> pl.DataFrame:
+def machines_of(engine: Engine, jobs: pl.DataFrame) -> pl.DataFrame:
     """One row a machine: what it has, and from when to when it was there."""
+    platform = engine.platform
+    if platform.cloud is not None:
+        return _brought_up(engine, platform.cloud)
     types = pl.DataFrame(
         [_machine_row(group.machine, platform) for group in platform.groups],
         schema={"type": pl.String, "partitions": pl.String, "cores": pl.Int64, "memory_bytes": pl.Int64,
@@ -103,6 +113,53 @@ def machines_of(platform: Platform, jobs: pl.DataFrame) -> pl.DataFrame:
         pl.lit(jobs["finish_time"].max(), pl.Float64).alias("stop_time"),
         *types.columns[5:],
     )
+
+
+_INSTANCES = {
+    "type": pl.String, "family": pl.String, "cores": pl.Int64, "vcpus": pl.Int64, "memory_bytes": pl.Int64,
+    "gpus": pl.Int64, "billing": pl.String,
+}  # fmt: skip
+
+
+def _brought_up(engine: Engine, cloud: Cloud) -> pl.DataFrame:
+    """The same where machines were brought up and down; those of the platform were there all the time."""
+    elastic = engine.state.elastic
+    assert elastic is not None
+    instances = elastic.instances[: int(elastic.rule[0]["machines"])]
+    fixed = int(elastic.rule[0]["fixed"])
+    vcpus = {kind.name: kind.vcpus for kind in cloud.types}
+    rows: list[tuple[str | int, ...]] = [
+        (m.name, m.name.partition(".")[0], m.cores, vcpus.get(m.name, m.cores), m.memory_bytes, m.gpus, m.billing)
+        for m in (group.machine for group in engine.platform.groups)
+    ]
+    rows += [(k.name, k.family, k.cores, k.vcpus, k.memory_bytes, k.gpus, "life") for k in cloud.types]
+    group = np.repeat(np.arange(len(engine.platform.groups)), [g.count for g in engine.platform.groups])
+    started = instances[fixed:]
+    of_kind = np.concatenate([group, len(engine.platform.groups) + started["kind"]])
+    fixed_prices = [g.machine.prices[0].usd_per_hour if g.machine.prices else 0.0 for g in engine.platform.groups]
+    prices = np.array([(k.on_demand_usd_per_hour or 0.0, k.spot_usd_per_hour or 0.0) for k in cloud.types]).reshape(
+        -1, 2
+    )
+    usd = np.concatenate(
+        [np.array(fixed_prices, np.float64)[group], prices[started["kind"], started["plan"] - ON_DEMAND]]
+    )
+    is_fixed = pl.Series(np.arange(len(instances)) < fixed)
+    jobs = _of_jobs(engine, "job_id", np.maximum(instances["job"], 0)) if len(engine.used) else pl.lit(None, pl.String)
+    stopped = pl.Series(np.where(instances["stop"] >= 0.0, instances["stop"], np.nan)).fill_nan(None)
+    plans = pl.Series([PLANS[0]] if not len(instances) else np.array(PLANS)[instances["plan"]], dtype=pl.String)
+    table = pl.DataFrame(rows, schema=_INSTANCES, orient="row")[of_kind].with_columns(
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("machine"),
+        plan=plans.head(len(instances)),
+        usd_per_hour=usd,
+        start_time=pl.when(~is_fixed).then(pl.Series(instances["start"].copy())),
+        up_time=pl.when(~is_fixed).then(pl.Series(instances["up"].copy())),
+        stop_time=stopped,
+        cause=pl.when(~is_fixed & stopped.is_not_null()).then(
+            pl.when(pl.Series(instances["reclaimed"] != 0)).then(pl.lit("reclaimed")).otherwise(pl.lit("idle"))
+        ),
+        started_for=pl.when(~is_fixed).then(jobs),
+    )
+    return table.select("machine", *(name for name in table.columns if name != "machine"))
 
 
 def _machine_row(machine: MachineType, platform: Platform) -> tuple[str | int | float | None, ...]:

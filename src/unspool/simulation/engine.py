@@ -75,7 +75,7 @@ class Engine:
         self.seed = seed
         self.clairvoyant = False
         self.annotations: dict[str, list[str]] = {}
-        self._problem: Problem = pose(workload, platform, kill_at_walltime=kill_at_walltime)
+        self._problem: Problem = pose(workload, platform, seed=seed, kill_at_walltime=kill_at_walltime)
         self.state: State = self._problem.state
         self._turned_away: list[tuple[int | None, str | None, str]] = []
         self._pending: dict[int, list[Decision]] = {}

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, WAKE, pop_event
+from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, RECLAIM, STOP, WAKE, pop_event
 from unspool.engine.guess import learn, predict
+from unspool.engine.instances import (
+    broken_off,
+    is_stale_end,
+    leave_machines,
+    lose_instance,
+    only_stops_are_left,
+    stop_if_idle,
+)
 from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
 from unspool.engine.machines import free_machines
 from unspool.engine.order import note_end
@@ -21,6 +29,7 @@ from unspool.engine.state import (
     ROOM,
     UNTIL,
     Core,
+    Elastic,
     Links,
     Outage,
     Place,
@@ -36,7 +45,7 @@ def to_next_decision(state: State) -> int:
     """Let time pass until schedulers must decide (`DECIDE`), nothing is left (`DONE`), or Python is needed."""
     core = state.core
     clock, events, jobs = core.clock, core.events, core.jobs
-    status = -1
+    status = broken_off(core, state.place, state.elastic)
     while status < 0:
         instant = NEVER
         if clock[0]["next_arrival"] < len(jobs):
@@ -44,9 +53,9 @@ def to_next_decision(state: State) -> int:
         if clock[0]["events"] > 0 and events[0]["time"] < instant:
             instant = events[0]["time"]
         instant = min(instant, next_change(core, state.outage))
-        if instant > clock[0]["now"]:
+        if instant > clock[0]["now"] or only_stops_are_left(core, state.elastic):
             if clock[0]["dirty"] != 0:
-                if (
+                if _each_start_sees_to_room(state.elastic) or (
                     _has_room(core)
                     and _room_for_rows(core, state.place)
                     and room_to_plan(core, state.place, state.later, state.plan)
@@ -78,7 +87,7 @@ def to_next_decision(state: State) -> int:
                 # Machines are lost after jobs end, and before anything else.
                 change_machine(core, state.place, state.outage, state.order, state.links)
                 continue
-            if not is_event:
+            if not is_event or (kind == STOP and _must_wait(core)):
                 break
             if kind == ARRIVAL and not predict(core, state.guess, subject):
                 clock[0]["deferred"] = subject
@@ -86,7 +95,10 @@ def to_next_decision(state: State) -> int:
                 break
             pop_event(clock, events)
             if kind == END:
+                if is_stale_end(core, state.elastic, subject, instant):
+                    continue
                 free_machines(core, state.place, subject)
+                leave_machines(core, state.place, state.elastic, subject)
                 give_back_time(core, state.plan, subject)
                 note_end(core, state.order, subject)
                 learn(core, state.guess, subject)
@@ -96,6 +108,11 @@ def to_next_decision(state: State) -> int:
                 arrive(core, subject)
             elif kind == WAKE:
                 clock[0]["dirty"] = 1
+                clock[0]["releases"] += 1 if state.elastic is not None else 0
+            elif kind == RECLAIM:
+                lose_instance(core, state.place, state.elastic, subject)
+            elif kind == STOP:
+                stop_if_idle(core, state.place, state.elastic, subject)
             elif kind == DEFERRED:
                 clock[0]["deferred"] = subject
                 status = DEFER
@@ -135,6 +152,21 @@ def _next_plan(core: Core, plan: Plan | None) -> float:
     if plan is None or core.clock[0]["plans"] == 0:
         return NEVER
     return plan.plans[0]["start"]  # type: ignore[no-any-return]
+
+
+@inlined
+def _must_wait(core: Core) -> bool:
+    """Whether something has happened, or is about to, that schedulers must see before a machine is stopped."""
+    at = core.clock[0]["next_arrival"]
+    return bool(
+        core.clock[0]["dirty"] != 0 or (at < len(core.jobs) and core.jobs[at]["submit"] <= core.clock[0]["now"])
+    )
+
+
+@compiled
+def _each_start_sees_to_room(elastic: Elastic | None) -> bool:
+    """Whether machines can be started, so that nobody knows beforehand what a round of decisions adds."""
+    return elastic is not None
 
 
 @inlined

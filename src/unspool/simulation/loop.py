@@ -7,7 +7,8 @@ from numba import int64, typeof
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.order import rank
 from unspool.engine.state import DECIDE, PAUSE, State
-from unspool.policies.base import CONSERVATIVE, EASY, FCFS, FILLER, OUTSIDE
+from unspool.policies.base import CHEAPEST_FIT, CONSERVATIVE, EASY, FCFS, FILLER, OUTSIDE
+from unspool.policies.schedulers.cheapestfit import cheapest_fit
 from unspool.policies.schedulers.conservative import conservative
 from unspool.policies.schedulers.easy import easy
 from unspool.policies.schedulers.fcfs import fcfs
@@ -31,6 +32,8 @@ def _decide(state: State, policy: int) -> None:
         conservative(state.core, state.place, state.later, state.plan)
     elif policy == FILLER:
         filler(state.core, state.place, state.later)
+    elif policy == CHEAPEST_FIT:
+        cheapest_fit(state.core, state.place, state.elastic)
 
 
 @compiled

@@ -1,0 +1,333 @@
+"""From a platform with a cloud to the arrays of machines that are brought up and down."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from unspool.engine.bitset import add, empty_bitset
+from unspool.engine.instances import ON_DEMAND, SPOT, index_machine
+from unspool.engine.shapes import CORES, GPUS, MEMORY, Asked, capacity_of, consumable_names, shapes_of
+from unspool.engine.state import (
+    ELASTIC,
+    HOLD,
+    INSTANCE,
+    KIND,
+    LOT,
+    NEVER,
+    NODE,
+    QUOTA,
+    Array,
+    Elastic,
+    Place,
+    State,
+    longer,
+)  # fmt: skip
+from unspool.errors import InputError
+from unspool.model.cloud import PLANS, Cloud, InstanceType
+from unspool.model.platform import MachineGroup, MachineType, Platform
+from unspool.model.workload import Workload
+
+__all__ = ["on_whole_machines", "room_for_instances", "shapes_in_cloud", "with_cloud"]
+
+_NO_LIMIT = 1 << 60
+_SPARE = 64
+_TREES = 3
+_SECONDS_PER_MINUTE = 60.0
+
+
+def on_whole_machines(workload: Workload) -> Workload:
+    """The same jobs, each on one machine unless it asks for several."""
+    machines = pl.max_horizontal(workload.column("machines").fill_null(1), pl.lit(1))
+    return replace(workload, table=workload.table.with_columns(machines=machines))
+
+
+def shapes_in_cloud(workload: Workload, platform: Platform) -> Asked:
+    """What jobs ask for, judged by the machines of the platform and by those that can be started."""
+    cloud = _cloud_of(platform)
+    kinds = [MachineGroup(_machine_type(kind), 1) for kind in cloud.types]
+    asked = shapes_of(workload, replace(platform, groups=(*platform.groups, *kinds), cloud=None))
+    on_demand, spot = (_most_machines(asked, platform, plan) for plan in (ON_DEMAND, SPOT))
+    most = np.maximum(on_demand, spot)
+    unusable = [
+        _why_unplaceable(asked, shape, int(most[shape]), platform) if most[shape] < asked.units[shape] else None
+        for shape in range(len(asked.units))
+    ]
+    licences = [reason if reason and "licence" in reason else None for reason in asked.unusable]
+    return replace(asked, unusable=tuple(a or b for a, b in zip(licences, unusable, strict=True)))
+
+
+def _machine_type(kind: InstanceType) -> MachineType:
+    return MachineType(f"{kind.name} (started)", kind.cores, kind.memory_bytes, kind.gpus)
+
+
+def _cloud_of(platform: Platform) -> Cloud:
+    if platform.cloud is None:
+        raise InputError(f"{platform.name}: no cloud in which machines could be started")
+    return platform.cloud
+
+
+def _fitting(need: Array, capacities: Array) -> Array:
+    """[shape, machine] whether an empty machine has what a unit asks for."""
+    return np.array((need[:, None, :] <= capacities[None, :, :]).all(axis=2))
+
+
+def _most_machines(asked: Asked, platform: Platform, plan: int) -> Array:
+    """For each shape, how many machines it could have at once on an empty cluster, with instances of one plan."""
+    cloud = _cloud_of(platform)
+    consumables = consumable_names(platform)
+    fixed = np.array([capacity_of(group.machine, consumables) for group in platform.groups])
+    most = np.zeros(len(asked.units), np.int64)
+    if len(fixed):
+        most += _fitting(asked.need, fixed) @ np.array([group.count for group in platform.groups])
+    if math.isinf(cloud.burst_after_s):
+        return most
+    room = np.array([capacity_of(_machine_type(kind), consumables) for kind in cloud.types])
+    allowed = np.array([_allowed(cloud, kind) if _price(kind, plan) is not None else 0 for kind in cloud.types])
+    return np.array(most + (_fitting(asked.need, room) * allowed).max(axis=1, initial=0))
+
+
+def _allowed(cloud: Cloud, kind: InstanceType) -> int:
+    """How many instances of a type the limits allow, where there is no other."""
+    most = _NO_LIMIT
+    for limits, size in ((cloud.max_instances, 1), (cloud.max_vcpus, kind.vcpus)):
+        for limit in (limits.in_all, limits.of_family.get(kind.family)):
+            if limit is not None:
+                most = min(most, limit // size)
+    return most
+
+
+def _price(kind: InstanceType, plan: int) -> float | None:
+    return kind.spot_usd_per_hour if plan == SPOT else kind.on_demand_usd_per_hour
+
+
+def _why_unplaceable(asked: Asked, shape: int, most: int, platform: Platform) -> str:
+    cloud = _cloud_of(platform)
+    need = asked.need[shape]
+    wanted = f"{need[CORES]:g} cores, {need[MEMORY] / (1 << 30):g} GiB"
+    wanted += f", {need[GPUS]:g} GPUs" if need[GPUS] else ""
+    if most:
+        return f"asks for {asked.units[shape]} machines of {wanted}; servers and limits allow {most} at once"
+    machines: list[InstanceType | MachineType] = [group.machine for group in platform.groups]
+    if not math.isinf(cloud.burst_after_s):
+        machines += [kind for kind in cloud.types if kind.on_demand_usd_per_hour is not None]
+    if not machines:
+        return f"asks for {wanted} on a machine; no machine can be started"
+    largest = {max(machines, key=lambda m: (m.cores, m.memory_bytes)), max(machines, key=lambda m: m.memory_bytes)}
+    if need[GPUS]:
+        largest.add(max(machines, key=lambda m: m.gpus))
+    told = sorted(
+        f"{m.name} ({m.cores} cores, {m.memory_bytes / (1 << 30):g} GiB" + (f", {m.gpus} GPUs)" if m.gpus else ")")
+        for m in largest
+    )
+    return f"asks for {wanted} on a machine; the largest there is: {' and '.join(told)}"
+
+
+def with_cloud(
+    state: State, place: Place, asked: Asked, used: Array, workload: Workload, platform: Platform, seed: int
+) -> State:
+    """The state with what machines that are brought up and down need."""
+    cloud = _cloud_of(platform)
+    fixed = platform.machine_count
+    count = fixed + _SPARE
+    consumables = consumable_names(platform)
+    room = np.array([capacity_of(_machine_type(kind), consumables) for kind in cloud.types]).reshape(
+        len(cloud.types), place.free.shape[1]
+    )
+    rows = int(asked.units[asked.shape_of_job[used]].sum()) + _SPARE
+    elastic = Elastic(
+        rule=_rule(cloud, fixed, workload, seed),
+        kinds=_kinds(cloud, len(platform.groups)),
+        fits=_fitting(asked.need, room).astype(np.int64),
+        by_price=_by_price(cloud),
+        quotas=_quotas(cloud),
+        room=room,
+        instances=_instances(platform, cloud, count),
+        capacity=longer(place.free.copy(), count),
+        nodes=np.zeros(count, NODE),
+        roots=np.full(_TREES, -1, np.int64),
+        holds=np.zeros(rows, HOLD),
+        lots=_lots(asked, used, workload, platform),
+        packed=np.zeros(len(used), np.int64),
+        ranked=np.zeros(len(used), np.int64),
+    )
+    elastic.nodes["tree"] = -1
+    _deal_packing(elastic, asked, used, workload, cloud)
+    if cloud.checkpoint_s:  # what a checkpoint keeps is taken off the run time
+        state = state._replace(core=state.core._replace(jobs=state.core.jobs.copy()))
+    state = _with_machines(state, place._replace(rows=longer(place.rows[:0], rows)), elastic, count)
+    assert state.place is not None
+    for machine in range(fixed):
+        index_machine(state.core, state.place, elastic, machine)
+    return state
+
+
+def _rule(cloud: Cloud, fixed: int, workload: Workload, seed: int) -> Array:
+    rule = np.zeros(1, ELASTIC)
+    rule["machines"] = rule["fixed"] = fixed
+    rule["boot"], rule["idle"], rule["frequency"] = cloud.boot_s, cloud.idle_s, cloud.frequency_s
+    rule["epoch"] = workload.origin_unix_s
+    rule["tick"] = NEVER
+    rule["shares"] = cloud.shares
+    rule["reclaims"] = -math.log1p(-cloud.reclaim_per_minute) / _SECONDS_PER_MINUTE
+    rule["retries"] = cloud.max_spot_retries
+    rule["checkpoint"] = cloud.checkpoint_s or 0.0
+    rule["seed"] = seed % (1 << 64)
+    rule["looked"] = -1
+    rule["may_start"] = not math.isinf(cloud.burst_after_s)
+    return rule
+
+
+def _weight(cloud: Cloud, price: float, cores: int) -> float:
+    """By what machines are ordered: the price of a core where they are shared, else that of the machine."""
+    return price / cores if cloud.shares else price
+
+
+def _ranks(weights: Sequence[tuple[float, ...]]) -> list[int]:
+    """The place of each among all, the same for equals."""
+    places = {weight: at for at, weight in enumerate(sorted(set(weights)))}
+    return [places[weight] for weight in weights]
+
+
+def _families(cloud: Cloud) -> list[str]:
+    return sorted({kind.family for kind in cloud.types})
+
+
+def _kinds(cloud: Cloud, groups: int) -> Array:
+    kinds = np.zeros(len(cloud.types), KIND)
+    kinds["cores"] = [kind.cores for kind in cloud.types]
+    kinds["vcpus"] = [kind.vcpus for kind in cloud.types]
+    families = _families(cloud)
+    kinds["quota"] = [1 + families.index(kind.family) for kind in cloud.types]
+    kinds["group"] = groups + np.arange(len(cloud.types))
+    for plan in (ON_DEMAND, SPOT):
+        prices = [(_price(kind, plan), kind.cores) for kind in cloud.types]
+        kinds["rank"][:, plan - ON_DEMAND] = _ranks(
+            [(math.inf if price is None else _weight(cloud, price, cores),) for price, cores in prices]
+        )
+    return kinds
+
+
+def _by_price(cloud: Cloud) -> Array:
+    order = np.full((2, len(cloud.types)), -1, np.int64)
+    for plan in (ON_DEMAND, SPOT):
+        sold = [
+            (price, kind.name, at) for at, kind in enumerate(cloud.types) if (price := _price(kind, plan)) is not None
+        ]
+        order[plan - ON_DEMAND, : len(sold)] = [at for _, _, at in sorted(sold)]
+    return order
+
+
+def _quotas(cloud: Cloud) -> Array:
+    families = _families(cloud)
+    quotas = np.zeros(1 + len(families), QUOTA)
+    for name, limits in (("most_instances", cloud.max_instances), ("most_vcpus", cloud.max_vcpus)):
+        quotas[name] = _NO_LIMIT
+        if limits.in_all is not None:
+            quotas[name][0] = limits.in_all
+        for at, family in enumerate(families, 1):
+            quotas[name][at] = limits.of_family.get(family, _NO_LIMIT)
+    return quotas
+
+
+def _instances(platform: Platform, cloud: Cloud, count: int) -> Array:
+    """The machines of the platform come first. Those that are paid anyway are to be filled before others."""
+    instances = np.zeros(count, INSTANCE)
+    instances["kind"] = instances["job"] = instances["hold"] = instances["stop"] = -1
+    groups = platform.groups
+    weights = []
+    for machine in (group.machine for group in groups):
+        price = machine.prices[0].usd_per_hour if machine.prices else 0.0
+        is_used = machine.billing != "always"
+        weights.append((float(is_used), _weight(cloud, price, machine.cores) if is_used else price / machine.cores))
+    counts = [group.count for group in groups]
+    fixed = instances[: sum(counts)]
+    fixed["plan"] = np.repeat([PLANS.index(group.machine.plan) for group in groups], counts) if groups else 0
+    fixed["rank"] = np.repeat(_ranks(weights), counts) if groups else 0
+    fixed["start"] = fixed["up"] = -NEVER
+    return instances
+
+
+def _lots(asked: Asked, used: Array, workload: Workload, platform: Platform) -> Array:
+    cloud = _cloud_of(platform)
+    lots = np.zeros(len(used), LOT)
+    shape = asked.shape_of_job[used]
+    on_demand, spot = (_most_machines(asked, platform, plan) >= asked.units for plan in (ON_DEMAND, SPOT))
+    wants = spot_jobs(cloud, workload)[used]
+    lots["plan"] = np.where((wants | ~on_demand[shape]) & spot[shape], SPOT, ON_DEMAND)
+    lots["losses"] = np.where(on_demand[shape], 0, -_NO_LIMIT)  # those that can only run on spot are tried there again
+    lots["burst_at"] = workload.table["submit_time"].to_numpy()[used] + cloud.burst_after_s
+    return lots
+
+
+def spot_jobs(cloud: Cloud, workload: Workload) -> Array:
+    """Which jobs are spot jobs, by their logged run times."""
+    found = np.zeros(len(workload), bool)
+    for rule in cloud.spot_rules:
+        matches = workload.table["run_time"].to_numpy() / _SECONDS_PER_MINUTE < rule.max_minutes
+        if rule.max_cores is not None:
+            matches = matches & (workload.table["cores"].to_numpy() <= rule.max_cores)
+        for name in ("queue", "project"):
+            pattern = getattr(rule, name)
+            if pattern is not None:
+                texts = workload.column(name).fill_null("")
+                expression = re.compile(pattern)
+                named = {text: expression.match(text) is not None for text in texts.unique()}
+                matches = matches & texts.replace_strict(named, return_dtype=pl.Boolean).to_numpy()
+        found |= matches
+    return found
+
+
+def _deal_packing(elastic: Elastic, asked: Asked, used: Array, workload: Workload, cloud: Cloud) -> None:
+    """Each job's place in the order of packing: its share of the largest type, then its submission."""
+    if not len(used) or not cloud.types:
+        return
+    largest = min(cloud.types, key=lambda kind: (-kind.cores, -kind.memory_bytes, kind.name))
+    cores = workload.table["cores"].to_numpy()[used] / largest.cores
+    memory = workload.column("memory_bytes").fill_null(0).to_numpy()[used] / largest.memory_bytes
+    elastic.packed[:] = np.argsort(-np.maximum(cores, memory), kind="stable")
+    elastic.lots["pack"][elastic.packed] = np.arange(len(used))
+
+
+def room_for_instances(state: State) -> State:
+    """Room for the job that found none, and for as much again."""
+    core, place, elastic = state.core, state.place, state.elastic
+    assert place is not None
+    assert elastic is not None
+    clock, rule = core.clock[0], elastic.rule[0]
+    short = int(rule["short"])
+    core = core._replace(
+        attempts=longer(core.attempts, int(clock["attempts"]) + 1),
+        events=longer(core.events, int(clock["events"] + rule["live"] + clock["queued"]) + 2 * short + _SPARE),
+    )
+    rows = int(clock["rows"]) + short
+    place = place._replace(rows=longer(place.rows, rows))
+    elastic = elastic._replace(holds=longer(elastic.holds, rows))
+    count = int(rule["machines"]) + short
+    if count > len(elastic.instances):
+        return _with_machines(state._replace(core=core), place, elastic, max(count, 2 * len(elastic.instances)))
+    return state._replace(core=core, place=place, elastic=elastic)
+
+
+def _with_machines(state: State, place: Place, elastic: Elastic, count: int) -> State:
+    """The state with room for so many machines; those that have not been started have nothing."""
+    bits = empty_bitset(count)
+    for machine in np.flatnonzero((place.free >= place.least).all(axis=1) & (place.free[:, 0] > 0)).tolist():
+        add(bits, count, machine)
+    place = place._replace(
+        machines=longer(place.machines, count), bits=bits, free=longer(place.free, count),
+        picked=longer(place.picked, count),
+    )  # fmt: skip
+    elastic = elastic._replace(
+        instances=longer(elastic.instances, count), capacity=longer(elastic.capacity, count),
+        nodes=longer(elastic.nodes, count),
+    )  # fmt: skip
+    later = state.later
+    if later is not None:
+        later = later._replace(gain=longer(later.gain, count), level=longer(later.level, count))
+    return state._replace(place=place, elastic=elastic, later=later)

@@ -1,0 +1,252 @@
+"""Each job on the least expensive machine that has room, and else on the least expensive instance that can be started.
+
+The model of "cloud-cost", A1: scheduler and provisioner in one, because a job is bound to its machines when it is
+placed, also to those that still boot.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.events import WAKE, push_event
+from unspool.engine.fullest import first_with_room, next_with_room
+from unspool.engine.instances import (
+    ANYWAY,
+    ON_DEMAND,
+    has_room_for,
+    hold_machines,
+    index_machine,
+    start_instance,
+    start_is_allowed,
+    tree_of,
+)
+from unspool.engine.journal import begin_when_up
+from unspool.engine.machines import licences_suffice, set_machine, take_picked
+from unspool.engine.queue import next_fitting
+from unspool.engine.state import NEVER, Array, Core, Elastic, Place
+from unspool.policies.base import CHEAPEST_FIT, CompiledScheduler
+
+__all__ = ["CheapestFit", "cheapest_fit"]
+
+_HUGE = 1 << 62
+
+
+@dataclass(frozen=True)
+class CheapestFit(CompiledScheduler):
+    """Every job on the least expensive machine with room, else on an instance that is started for it."""
+
+    code: ClassVar[int] = CHEAPEST_FIT
+
+
+@compiled
+def cheapest_fit(core: Core, place: Place | None, elastic: Elastic | None) -> None:
+    """One round: jobs that are new, or all that wait where something was freed, and at a tick all in packing order."""
+    if place is None or elastic is None:
+        return
+    elastic.rule[0]["short"] = 0
+    if _look_at_queue(core, place, elastic) and elastic.rule[0]["frequency"] > 0.0:
+        _tick(core, place, elastic)
+
+
+@compiled
+def _look_at_queue(core: Core, place: Place, elastic: Elastic) -> bool:
+    """Jobs in queue order, each on what is there or, where there are no ticks, on what can be started.
+
+    False if an array had no room: then the round is repeated.
+    """
+    clock, rule, lots = core.clock, elastic.rule, elastic.lots
+    at_once = rule[0]["frequency"] == 0.0
+    again = at_once and rule[0]["looked"] != clock[0]["releases"]
+    slot = max(clock[0]["first"] if again else clock[0]["fresh"], rule[0]["resume"])
+    while slot < len(core.waiting):
+        most = _HUGE if rule[0]["may_start"] != 0 else clock[0]["free"]
+        slot = next_fitting(core, slot, most, most, NEVER)
+        if slot < 0:
+            break
+        job = core.waiting[slot]["job"]
+        if again or lots[job]["waits"] == 0:
+            if not _has_room(core, place, elastic, job, slot):
+                return False
+            if not _place(core, place, elastic, job, at_once):
+                _let_wait(core, elastic, job)
+        slot += 1
+    rule[0]["resume"] = 0
+    clock[0]["fresh"] = len(core.waiting)
+    if at_once:
+        rule[0]["looked"] = clock[0]["releases"]
+    return True
+
+
+@compiled
+def _let_wait(core: Core, elastic: Elastic, job: int) -> None:
+    """A job found no room; if it is only later that it may go to the cloud, somebody must look at it then."""
+    lots = elastic.lots
+    if lots[job]["waits"] == 0 and core.clock[0]["now"] < lots[job]["burst_at"] < NEVER:
+        push_event(core.clock, core.events, lots[job]["burst_at"], WAKE, job)
+    lots[job]["waits"] = 1
+
+
+@compiled
+def _tick(core: Core, place: Place, elastic: Elastic) -> None:
+    """At a tick place all that wait; see to it that there is a next one while somebody waits."""
+    clock, rule = core.clock, elastic.rule
+    now = clock[0]["now"]
+    if rule[0]["tick"] <= now:
+        rule[0]["tick"] = NEVER
+    if clock[0]["queued"] > 0 and _next_tick(rule, now) == now and not _pack(core, place, elastic):
+        return
+    if clock[0]["queued"] > 0 and rule[0]["tick"] == NEVER and _can_change(core):
+        following = _next_tick(rule, now)
+        if following <= now:
+            following = _next_tick(rule, now + rule[0]["frequency"])
+        rule[0]["tick"] = following
+        push_event(clock, core.events, following, WAKE, 0)
+
+
+@inlined
+def _can_change(core: Core) -> bool:
+    """Whether anything can still happen that makes room; nobody may wait for ticks for ever."""
+    return bool(core.clock[0]["events"] > 0 or core.clock[0]["next_arrival"] < len(core.jobs))
+
+
+@inlined
+def _next_tick(rule: Array, time: float) -> float:
+    """The first tick at a time or after it."""
+    every = rule[0]["frequency"]
+    return math.ceil((rule[0]["epoch"] + time) / every) * every - rule[0]["epoch"]  # type: ignore[no-any-return]
+
+
+@compiled
+def _pack(core: Core, place: Place, elastic: Elastic) -> bool:
+    """Place all waiting jobs, the largest first. False if an array had no room: then the round is repeated."""
+    ranked, rule = elastic.ranked, elastic.rule
+    count = 0
+    slot = next_fitting(core, 0, _HUGE, _HUGE, NEVER)
+    while slot >= 0:
+        ranked[count] = elastic.lots[core.waiting[slot]["job"]]["pack"]
+        count += 1
+        slot = next_fitting(core, slot + 1, _HUGE, _HUGE, NEVER)
+    _sort(ranked, count)
+    for at in range(count):
+        if ranked[at] >= rule[0]["resume"]:
+            job = elastic.packed[ranked[at]]
+            if not _has_room(core, place, elastic, job, ranked[at]):
+                return False
+            _place(core, place, elastic, job, True)
+    rule[0]["resume"] = 0
+    return True
+
+
+@compiled
+def _has_room(core: Core, place: Place, elastic: Elastic, job: int, at: int) -> bool:
+    """Whether arrays have room for one more start; if not, it is asked for, and the round goes on from here."""
+    hosts = place.shapes[core.jobs[job]["shape"]]["units"]
+    if has_room_for(core, place, elastic, hosts):
+        return True
+    elastic.rule[0]["short"] = hosts
+    elastic.rule[0]["resume"] = at
+    return False
+
+
+@compiled
+def _place(core: Core, place: Place, elastic: Elastic, job: int, may_start: bool) -> bool:
+    """Place a job on what is there and, where it may, on what is started for it; all of it or nothing."""
+    clock, shape, lots = core.clock, core.jobs[job]["shape"], elastic.lots
+    hosts = place.shapes[shape]["units"]
+    plan = lots[job]["plan"]
+    clock[0]["picked"] = 0
+    if not licences_suffice(place.licence, place.licence, place.licence_need, shape, False):
+        return False
+    _pick(core, place, elastic, shape, hosts, ANYWAY)
+    if clock[0]["now"] >= lots[job]["burst_at"]:
+        _pick(core, place, elastic, shape, hosts, tree_of(plan))
+        missing = hosts - clock[0]["picked"]
+        if missing > 0 and may_start:
+            kind = _cheapest_kind(elastic, shape, plan, missing)
+            if kind >= 0:
+                for _ in range(missing):
+                    machine = start_instance(core, place, elastic, kind, plan, job)
+                    set_machine(core, place, elastic.capacity, machine, 1.0)
+                    _append(core, place, machine)
+    if clock[0]["picked"] < hosts:
+        return False
+    _begin(core, place, elastic, job)
+    return True
+
+
+@compiled
+def _pick(core: Core, place: Place, elastic: Elastic, shape: int, hosts: int, tree: int) -> None:
+    """Add machines of a tree that have room for a host, in their order, until there are enough."""
+    need, nodes, free = place.need, elastic.nodes, place.free
+    cores, memory, gpus = place.shapes[shape]["cores"], need[shape, 1], need[shape, 2]
+    if core.clock[0]["picked"] == hosts:
+        return
+    machine = first_with_room(nodes, free, elastic.roots[tree], cores, memory, gpus)
+    while machine >= 0:
+        _append(core, place, machine)
+        if core.clock[0]["picked"] == hosts:
+            return
+        machine = next_with_room(nodes, free, machine, cores, memory, gpus)
+
+
+@inlined
+def _append(core: Core, place: Place, machine: int) -> None:
+    at = core.clock[0]["picked"]
+    place.picked[at]["first"] = machine
+    place.picked[at]["last"] = machine
+    place.picked[at]["units"] = 1
+    core.clock[0]["picked"] = at + 1
+
+
+@compiled
+def _cheapest_kind(elastic: Elastic, shape: int, plan: int, count: int) -> int:
+    """The least expensive type that fits and of which the limits allow so many, or -1."""
+    by_price = elastic.by_price
+    for at in range(by_price.shape[1]):
+        kind = by_price[plan - ON_DEMAND, at]
+        if kind < 0:
+            return -1
+        if elastic.fits[shape, kind] != 0 and start_is_allowed(elastic, kind, count):
+            return kind  # type: ignore[no-any-return]
+    return -1
+
+
+@compiled
+def _begin(core: Core, place: Place, elastic: Elastic, job: int) -> None:
+    """Take the machines that were picked; the job starts when the last of them is up."""
+    count = core.clock[0]["picked"]
+    start = core.clock[0]["now"]
+    for at in range(count):
+        start = max(start, elastic.instances[int(place.picked[at]["first"])]["up"])
+    first_row = take_picked(core, place, job)
+    for at in range(count):
+        index_machine(core, place, elastic, int(place.picked[at]["first"]))
+    hold_machines(elastic, place, job, first_row, count)
+    begin_when_up(core, job, first_row, count, start)
+
+
+@compiled
+def _sort(values: Array, count: int) -> None:
+    """Sort in place, ascending (heapsort: there is no room for another array)."""
+    for first in range(count // 2 - 1, -1, -1):
+        _sift(values, first, count)
+    for last in range(count - 1, 0, -1):
+        values[0], values[last] = values[last], values[0]
+        _sift(values, 0, last)
+
+
+@compiled
+def _sift(values: Array, at: int, count: int) -> None:
+    while True:
+        child = 2 * at + 1
+        if child >= count:
+            return
+        if child + 1 < count and values[child + 1] > values[child]:
+            child += 1
+        if values[at] >= values[child]:
+            return
+        values[at], values[child] = values[child], values[at]
+        at = child
