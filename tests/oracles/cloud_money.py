@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 PLANS = ("on-premises", "reserved", "on-demand", "spot")
 PARTS = ("boot", "run", "idle")
@@ -76,7 +77,7 @@ class Ledger:
         times |= {min(max(time, begin), end) for attempt in here for time in (attempt.start_time, attempt.finish_time)}
         times = sorted(times)
         used_s = 0.0
-        for since, until in zip(times, times[1:], strict=False):
+        for since, until in pairwise(times):
             running = [it for it in here if it.start_time <= since and it.finish_time >= until]
             if until <= up:
                 self.enter(machine, since, until, "boot", {machine.started_for: 1.0})

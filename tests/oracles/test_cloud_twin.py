@@ -158,6 +158,13 @@ def test_arrival_between_ticks_takes_what_is_there_and_waits_otherwise():
     assert lives(run) == [("c5.xlarge", 0, 120, 960), ("c5.xlarge", 180, 300, 600)]
 
 
+def test_tick_takes_an_arrival_of_that_instant_and_comes_once():
+    # At 60 a runs for no time on what is started for it, and b waits for the next tick though a left at once.
+    platform = cloud(SMALL, boot_s=0.0, frequency_s=60.0, max_instances=Limits(1))
+    run = replay(jobs((60, 0, 1, 1), (60, 30, 1, 1)), platform)
+    assert times(run) == {"a": [(60, 60, "completed", (0,))], "b": [(120, 150, "completed", (0,))]}
+
+
 def test_job_of_two_hosts_starts_when_the_last_is_up_and_its_place_is_held():
     # a runs from 120 to 180 on the first machine; b holds a place there from 100 and waits for its second host.
     log, platform = jobs((0, 60, 1, 1), (100, 600, 4, 4, 2)), cloud(LARGE)
@@ -212,6 +219,13 @@ def test_what_is_paid_anyway_goes_first_and_then_what_is_paid_when_used():
     assert money.hours[0].cost == pytest.approx({"on-premises": 9.005, "reserved": 8, "on-demand": 0.03, "spot": 0})
 
 
+def test_without_sharing_what_is_paid_always_still_goes_by_price_per_core_and_what_is_used_by_price_per_hour():
+    groups = (servers("a", 1, 1, 3.0), servers("b", 1, 4, 4.0))
+    used = (servers("c", 1, 1, 3.0, billing="used"), servers("d", 1, 4, 4.0, billing="used"))
+    run = replay(jobs(*[(0, 60, 1, 1)] * 4), cloud(groups=(*groups, *used), shares=False))
+    assert [attempt.machines for attempt in run.attempts] == [(1,), (0,), (2,), (3,)]
+
+
 def test_job_bursts_after_it_has_waited_so_long():
     groups = (servers("rack", 1, 1, 0.0),)
     run = replay(jobs((0, 1000, 1, 1), (0, 60, 1, 1), (500, 60, 1, 1)), cloud(groups=groups, burst_after_s=600.0))
@@ -234,6 +248,12 @@ def test_jobs_over_the_limits_wait_for_a_stop():
     assert lives(run) == [("c5.large", 0, 120, 420), ("c5.xlarge", 420, 540, 840)]
     run = replay(jobs((0, 60, 1, 1), (0, 60, 2, 1)), cloud(max_vcpus=Limits(in_all=6)))
     assert lives(run) == [("c5.large", 0, 120, 420), ("c5.xlarge", 0, 120, 420)]
+
+
+def test_job_that_waits_goes_before_one_that_arrives_when_room_is_freed():
+    run = replay(jobs((0, 100, 1, 1), (50, 60, 1, 1), (220, 60, 1, 1)), cloud(SMALL, max_instances=Limits(1)))
+    assert times(run)["b"] == [(220, 280, "completed", (0,))]
+    assert times(run)["c"] == [(280, 340, "completed", (0,))]
 
 
 def test_limits_send_a_job_to_the_next_type_in_price():
