@@ -62,7 +62,6 @@ class Replay:
         self.waiting: list[Job] = []
         self.fresh: list[Job] = []  # waiting, and never looked at since they came (back)
         self.freed = False
-        self.changes = 0
         self.jobs = jobs_of(workload)
         self.needs = {job.job_id: job.need for job in self.jobs}
         self.rejected = []
@@ -170,6 +169,7 @@ class Replay:
             self.end_jobs(now)
             self.reclaim_machines(now)
             self.bring_up(now)
+            self.end_jobs(now)  # those of no length that had waited for a machine to be up
             self.arrive(now)
             self.decide(now, ticks)
             ticks = False
@@ -214,14 +214,10 @@ class Replay:
             self.running.remove(attempt)
         for machine in attempt.hosts:
             machine.placed.remove(attempt)
-            self.touch(machine)
+            machine.changed = now
             if not machine.placed:
                 machine.empty_since = now
         self.freed = True
-
-    def touch(self, machine):
-        self.changes += 1
-        machine.changed = self.changes
 
     def bring_up(self, now):
         for machine in self.live():
@@ -280,7 +276,7 @@ class Replay:
         for machine in hosts:
             machine.placed.append(attempt)
             machine.empty_since = None
-            self.touch(machine)
+            machine.changed = now
         self.begin(attempt, now)
 
     def with_room(self, job, bursts):

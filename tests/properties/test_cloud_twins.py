@@ -32,7 +32,6 @@ def attempts_of(result):
     return [(*row, machines[attempt]) for attempt, *row in columns.iter_rows()]
 
 
-@pytest.mark.skip(reason="the engine is not here yet")
 @settings(deadline=None, max_examples=300)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_engine_and_twin_agree(workload, platform, seed):

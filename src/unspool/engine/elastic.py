@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -48,18 +49,28 @@ def on_whole_machines(workload: Workload) -> Workload:
 
 
 def shapes_in_cloud(workload: Workload, platform: Platform) -> Asked:
-    """What jobs ask for, judged by the machines of the platform and by those that can be started."""
+    """What jobs ask for, judged by the machines of the platform and by those that can be started.
+
+    Each shape stands twice: as it is asked for by jobs on demand, and by spot jobs.
+    """
     cloud = _cloud_of(platform)
     kinds = [MachineGroup(_machine_type(kind), 1) for kind in cloud.types]
     asked = shapes_of(workload, replace(platform, groups=(*platform.groups, *kinds), cloud=None))
-    on_demand, spot = (_most_machines(asked, platform, plan) for plan in (ON_DEMAND, SPOT))
-    most = np.maximum(on_demand, spot)
-    unusable = [
-        _why_unplaceable(asked, shape, int(most[shape]), platform) if most[shape] < asked.units[shape] else None
-        for shape in range(len(asked.units))
-    ]
-    licences = [reason if reason and "licence" in reason else None for reason in asked.unusable]
-    return replace(asked, unusable=tuple(a or b for a, b in zip(licences, unusable, strict=True)))
+    there, on_demand, spot = _machines_at_most(asked, platform)
+    unusable: list[str | None] = []
+    for shape, reason in enumerate(asked.unusable):
+        by_plan = (on_demand[shape], max(on_demand[shape], spot[shape]))
+        for most in (int(there[shape] + more) for more in by_plan):
+            if reason is not None and "licence" in reason:
+                unusable.append(reason)
+            else:
+                lacks = most < asked.units[shape]
+                unusable.append(_why_unplaceable(asked, shape, most, platform) if lacks else None)
+    return Asked(
+        asked.shape_of_job * 2 + spot_jobs(cloud, workload), np.repeat(asked.units, 2), np.repeat(asked.distinct, 2),
+        np.repeat(asked.need, 2, axis=0), np.repeat(asked.licence_need, 2, axis=0), np.repeat(asked.partition, 2),
+        asked.allowed, tuple(unusable), asked.notes,
+    )  # fmt: skip
 
 
 def _machine_type(kind: InstanceType) -> MachineType:
@@ -77,19 +88,23 @@ def _fitting(need: Array, capacities: Array) -> Array:
     return np.array((need[:, None, :] <= capacities[None, :, :]).all(axis=2))
 
 
-def _most_machines(asked: Asked, platform: Platform, plan: int) -> Array:
-    """For each shape, how many machines it could have at once on an empty cluster, with instances of one plan."""
+def _machines_at_most(asked: Asked, platform: Platform) -> tuple[Array, Array, Array]:
+    """For each shape, how many machines of the platform it could have, and instances on demand and on spot."""
     cloud = _cloud_of(platform)
     consumables = consumable_names(platform)
+    there, nothing = np.zeros(len(asked.units), np.int64), np.zeros(len(asked.units), np.int64)
     fixed = np.array([capacity_of(group.machine, consumables) for group in platform.groups])
-    most = np.zeros(len(asked.units), np.int64)
     if len(fixed):
-        most += _fitting(asked.need, fixed) @ np.array([group.count for group in platform.groups])
-    if math.isinf(cloud.burst_after_s):
-        return most
+        there += _fitting(asked.need, fixed) @ np.array([group.count for group in platform.groups])
+    if math.isinf(cloud.burst_after_s) or not cloud.types:
+        return there, nothing, nothing
     room = np.array([capacity_of(_machine_type(kind), consumables) for kind in cloud.types])
-    allowed = np.array([_allowed(cloud, kind) if _price(kind, plan) is not None else 0 for kind in cloud.types])
-    return np.array(most + (_fitting(asked.need, room) * allowed).max(axis=1, initial=0))
+    fits = _fitting(asked.need, room)
+    on_demand, spot = (
+        (fits * [_allowed(cloud, kind) if _price(kind, plan) is not None else 0 for kind in cloud.types]).max(axis=1)
+        for plan in (ON_DEMAND, SPOT)
+    )
+    return there, on_demand, spot
 
 
 def _allowed(cloud: Cloud, kind: InstanceType) -> int:
@@ -118,14 +133,20 @@ def _why_unplaceable(asked: Asked, shape: int, most: int, platform: Platform) ->
         machines += [kind for kind in cloud.types if kind.on_demand_usd_per_hour is not None]
     if not machines:
         return f"asks for {wanted} on a machine; no machine can be started"
-    largest = {max(machines, key=lambda m: (m.cores, m.memory_bytes)), max(machines, key=lambda m: m.memory_bytes)}
+    measures: list[Callable[[Any], Any]] = [
+        lambda m: (m.cores, m.memory_bytes or _NO_LIMIT),
+        lambda m: m.memory_bytes or _NO_LIMIT,
+    ]
     if need[GPUS]:
-        largest.add(max(machines, key=lambda m: m.gpus))
-    told = sorted(
-        f"{m.name} ({m.cores} cores, {m.memory_bytes / (1 << 30):g} GiB" + (f", {m.gpus} GPUs)" if m.gpus else ")")
-        for m in largest
-    )
+        measures.append(lambda m: m.gpus)
+    told = sorted({_told(max(machines, key=measure)) for measure in measures})
     return f"asks for {wanted} on a machine; the largest there is: {' and '.join(told)}"
+
+
+def _told(machine: InstanceType | MachineType) -> str:
+    memory = f"{machine.memory_bytes / (1 << 30):g} GiB" if machine.memory_bytes else "any memory"
+    gpus = f", {machine.gpus} GPUs" if machine.gpus else ""
+    return f"{machine.name} ({machine.cores} cores, {memory}{gpus})"
 
 
 def with_cloud(
@@ -172,9 +193,9 @@ def _rule(cloud: Cloud, fixed: int, workload: Workload, seed: int) -> Array:
     rule["machines"] = rule["fixed"] = fixed
     rule["boot"], rule["idle"], rule["frequency"] = cloud.boot_s, cloud.idle_s, cloud.frequency_s
     rule["epoch"] = workload.origin_unix_s
-    rule["tick"] = NEVER
+    rule["tick"] = rule["ticked"] = -NEVER
     rule["shares"] = cloud.shares
-    rule["reclaims"] = -math.log1p(-cloud.reclaim_per_minute) / _SECONDS_PER_MINUTE
+    rule["reclaims"] = -math.log1p(-cloud.reclaim_per_minute)
     rule["retries"] = cloud.max_spot_retries
     rule["checkpoint"] = cloud.checkpoint_s or 0.0
     rule["seed"] = seed % (1 << 64)
@@ -257,10 +278,10 @@ def _lots(asked: Asked, used: Array, workload: Workload, platform: Platform) -> 
     cloud = _cloud_of(platform)
     lots = np.zeros(len(used), LOT)
     shape = asked.shape_of_job[used]
-    on_demand, spot = (_most_machines(asked, platform, plan) >= asked.units for plan in (ON_DEMAND, SPOT))
-    wants = spot_jobs(cloud, workload)[used]
-    lots["plan"] = np.where((wants | ~on_demand[shape]) & spot[shape], SPOT, ON_DEMAND)
-    lots["losses"] = np.where(on_demand[shape], 0, -_NO_LIMIT)  # those that can only run on spot are tried there again
+    there, *by_plan = _machines_at_most(asked, platform)
+    on_demand, spot = ((most >= np.maximum(asked.units - there, 1))[shape] for most in by_plan)
+    lots["plan"] = np.where(shape % 2 & spot, SPOT, ON_DEMAND)
+    lots["losses"] = np.where(on_demand, 0, -_NO_LIMIT)  # those that can only run on spot are tried there again
     lots["burst_at"] = workload.table["submit_time"].to_numpy()[used] + cloud.burst_after_s
     return lots
 
@@ -269,7 +290,7 @@ def spot_jobs(cloud: Cloud, workload: Workload) -> Array:
     """Which jobs are spot jobs, by their logged run times."""
     found = np.zeros(len(workload), bool)
     for rule in cloud.spot_rules:
-        matches = workload.table["run_time"].to_numpy() / _SECONDS_PER_MINUTE < rule.max_minutes
+        matches = workload.table["run_time"].to_numpy() < rule.max_minutes * _SECONDS_PER_MINUTE
         if rule.max_cores is not None:
             matches = matches & (workload.table["cores"].to_numpy() <= rule.max_cores)
         for name in ("queue", "project"):

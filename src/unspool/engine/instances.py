@@ -72,7 +72,8 @@ def start_instance(core: Core, place: Place, elastic: Elastic, kind: int, plan: 
     if plan == SPOT and rule[0]["reclaims"] > 0.0:
         chance = draw(rule[0]["seed"], RECLAIMS, kind, kinds[kind]["ordinal"])
         kinds[kind]["ordinal"] += 1
-        push_event(core.clock, core.events, now - math.log1p(-chance) / rule[0]["reclaims"], RECLAIM, machine)
+        after = -math.log1p(-chance) / rule[0]["reclaims"] * 60.0
+        push_event(core.clock, core.events, now + after, RECLAIM, machine)
     return machine
 
 

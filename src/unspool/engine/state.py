@@ -189,9 +189,10 @@ ELASTIC = np.dtype(
         ("idle", "f8"),
         ("frequency", "f8"),  # of ticks; 0: jobs are placed at once
         ("epoch", "f8"),  # where the workload's origin lies on the clock that ticks are whole multiples on
-        ("tick", "f8"),  # when the next one is due; infinite: none is
+        ("tick", "f8"),  # when the next one is due; in the past: none is
+        ("ticked", "f8"),  # when the last one was
         ("shares", "i8"),  # 1: several jobs may be on one machine
-        ("reclaims", "f8"),  # rate, per second
+        ("reclaims", "f8"),  # rate, per minute
         ("retries", "i8"),  # reclaims after which a job goes on demand
         ("checkpoint", "f8"),  # run time between two; 0: none are made
         ("seed", "u8"),

@@ -146,13 +146,14 @@ def _brought_up(engine: Engine, cloud: Cloud) -> pl.DataFrame:
     is_fixed = pl.Series(np.arange(len(instances)) < fixed)
     jobs = _of_jobs(engine, "job_id", np.maximum(instances["job"], 0)) if len(engine.used) else pl.lit(None, pl.String)
     stopped = pl.Series(np.where(instances["stop"] >= 0.0, instances["stop"], np.nan)).fill_nan(None)
+    was_up = pl.Series((instances["stop"] < 0.0) | (instances["up"] <= instances["stop"]))
     plans = pl.Series([PLANS[0]] if not len(instances) else np.array(PLANS)[instances["plan"]], dtype=pl.String)
     table = pl.DataFrame(rows, schema=_INSTANCES, orient="row")[of_kind].with_columns(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("machine"),
         plan=plans.head(len(instances)),
         usd_per_hour=usd,
         start_time=pl.when(~is_fixed).then(pl.Series(instances["start"].copy())),
-        up_time=pl.when(~is_fixed).then(pl.Series(instances["up"].copy())),
+        up_time=pl.when(~is_fixed & was_up).then(pl.Series(instances["up"].copy())),
         stop_time=stopped,
         cause=pl.when(~is_fixed & stopped.is_not_null()).then(
             pl.when(pl.Series(instances["reclaimed"] != 0)).then(pl.lit("reclaimed")).otherwise(pl.lit("idle"))

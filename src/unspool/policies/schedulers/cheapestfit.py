@@ -94,11 +94,12 @@ def _tick(core: Core, place: Place, elastic: Elastic) -> None:
     """At a tick place all that wait; see to it that there is a next one while somebody waits."""
     clock, rule = core.clock, elastic.rule
     now = clock[0]["now"]
-    if rule[0]["tick"] <= now:
-        rule[0]["tick"] = NEVER
-    if clock[0]["queued"] > 0 and _next_tick(rule, now) == now and not _pack(core, place, elastic):
-        return
-    if clock[0]["queued"] > 0 and rule[0]["tick"] == NEVER and _can_change(core):
+    is_tick = _next_tick(rule, now) == now
+    if is_tick and rule[0]["ticked"] != now:  # once an instant
+        if not _pack(core, place, elastic):
+            return
+        rule[0]["ticked"] = now
+    if clock[0]["queued"] > 0 and rule[0]["tick"] <= now and (not is_tick or _can_change(core)):
         following = _next_tick(rule, now)
         if following <= now:
             following = _next_tick(rule, now + rule[0]["frequency"])
@@ -108,7 +109,7 @@ def _tick(core: Core, place: Place, elastic: Elastic) -> None:
 
 @inlined
 def _can_change(core: Core) -> bool:
-    """Whether anything can still happen that makes room; nobody may wait for ticks for ever."""
+    """Whether anything can still happen that makes room, so that nobody waits for ticks for ever."""
     return bool(core.clock[0]["events"] > 0 or core.clock[0]["next_arrival"] < len(core.jobs))
 
 
