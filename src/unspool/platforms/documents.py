@@ -21,7 +21,15 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?", re.DOTALL)
 _PLACED = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
+_NO_CHOICE = re.compile(r"Invalid enum value (.*)", re.DOTALL)
 _STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")  # of a path such as $.partitions[0].machines
+_WITH_PARTS = (
+    msgspec.inspect.StructType,
+    msgspec.inspect.VarTupleType,
+    msgspec.inspect.ListType,
+    msgspec.inspect.DictType,
+    msgspec.inspect.LiteralType,
+)
 
 
 def read_document(path: str | os.PathLike[str], what: str, forms: str) -> Any:
@@ -61,14 +69,19 @@ def _key_error(message: str, struct: type[msgspec.Struct], where: str) -> InputE
     if unknown:
         place = (unknown[2] or "$").removeprefix("$").removeprefix(".")
         inside = f" in {place}" if place else ""
-        return InputError(f"{where}{inside}: {UnknownName('key', shown(unknown[1]), _keys_at(struct, place))}")
+        known = _keys(_kind_at(struct, place).cls)
+        return InputError(f"{where}{inside}: {UnknownName('key', shown(unknown[1]), known)}")
     placed = _PLACED.fullmatch(message)
     what, key = (placed[1], placed[2]) if placed else (message, "")
+    choice = _NO_CHOICE.fullmatch(what)
+    if choice:
+        known = (str(value) for value in _kind_at(struct, key).values)
+        return InputError(f"{where}: key {key}: {UnknownName('value', choice[1].strip(chr(39)), known)}")
     return InputError(f"{where}: {f'key {key}: ' if key else ''}{what[:1].lower()}{what[1:]}")
 
 
-def _keys_at(struct: type[msgspec.Struct], place: str) -> tuple[str, ...]:
-    """The keys of the structure that stands at a place below another, such as `partitions[0]`."""
+def _kind_at(struct: type[msgspec.Struct], place: str) -> Any:
+    """What may stand at a place below a structure, such as `partitions[0]`; of several kinds, the one with parts."""
     kind: Any = msgspec.inspect.type_info(struct)
     for step in _STEP.findall(place):
         if isinstance(kind, msgspec.inspect.StructType):
@@ -76,9 +89,8 @@ def _keys_at(struct: type[msgspec.Struct], place: str) -> tuple[str, ...]:
         else:
             kind = kind.value_type if isinstance(kind, msgspec.inspect.DictType) else kind.item_type
         if isinstance(kind, msgspec.inspect.UnionType):
-            nested = (msgspec.inspect.StructType, msgspec.inspect.ListType, msgspec.inspect.DictType)
-            kind = next(one for one in kind.types if isinstance(one, nested))
-    return _keys(kind.cls)
+            kind = next(one for one in kind.types if isinstance(one, _WITH_PARTS))
+    return kind
 
 
 def _keys(struct: type[msgspec.Struct]) -> tuple[str, ...]:

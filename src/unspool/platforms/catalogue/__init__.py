@@ -40,7 +40,7 @@ def read_catalogue(path: str | os.PathLike[str] | None = None) -> Catalogue:
         if (each.region, each.name) in seen:
             raise InputError(f"{name}: {each.name} stands twice in {each.region}; keep one")
         seen.add((each.region, each.name))
-    return Catalogue(types, name)
+    return Catalogue(types, name, None if path is None else str(path))
 
 
 def _text(path: str | os.PathLike[str]) -> str:

@@ -32,7 +32,7 @@ def types_of_json(text: str, path: str) -> Iterator[CatalogueType]:
 def _mapping(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         found = "nothing" if value is None else type(value).__name__
-        raise InputError(f"{where}: {found} in place of an object; expected {_SHAPE}, as instance_type_info.json has it")
+        raise InputError(f"{where}: {found} in place of an object; expected {_SHAPE}, as in instance_type_info.json")
     return value
 
 
@@ -54,14 +54,9 @@ def _type(region: str, name: str, fields: Fields) -> CatalogueType:
         gpu=fields.text("GpuName"),
         on_demand=pricing.price("OnDemand"),
         spot=_spot(_prices(pricing, "spot")),
-        **{
-            ours: _all(_prices(pricing, theirs))
-            for ours, theirs in (
-                ("reserved", "Reserved"),
-                ("ec2_savings_plan", "EC2SavingsPlan"),
-                ("compute_savings_plan", "ComputeSavingsPlan"),
-            )
-        },
+        reserved=_all(_prices(pricing, "Reserved")),
+        ec2_savings_plan=_all(_prices(pricing, "EC2SavingsPlan")),
+        compute_savings_plan=_all(_prices(pricing, "ComputeSavingsPlan")),
     )
 
 
@@ -83,5 +78,6 @@ def _all(fields: Fields) -> dict[str, float]:
 def _spot(fields: Fields) -> dict[str, float]:
     """Maximum, median and minimum over the zones; where a file has only the outer two, the median is their mean."""
     prices = _all(fields)
-    zones = [price for name, price in prices.items() if name not in ("min", "max")]
-    return spot_prices(zones or list(prices.values()))
+    told = {name: price for name, price in prices.items() if name in ("max", "min")}
+    zones = [price for name, price in prices.items() if name not in told]
+    return {**spot_prices(zones or list(told.values())), **told}

@@ -68,6 +68,7 @@ class Catalogue:
 
     types: tuple[CatalogueType, ...]
     name: str = "catalogue"
+    path: str | None = None
 
     @property
     def regions(self) -> tuple[str, ...]:
@@ -103,7 +104,9 @@ class Catalogue:
         near = get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'? " if near else ""
         place = f" in {region}" if region else ""
-        which = f" --region {region}" if region else ""
-        return InputError(
-            f"{self.name} has no type '{shown(name)}'{place}; {hint}`unspool catalogue list{which}` lists what there is"
-        )
+        return InputError(f"{self.name} has no type '{shown(name)}'{place}; {hint}{self.hint(region)}")
+
+    def hint(self, region: str | None = None) -> str:
+        """How to see what there is."""
+        which = (f" --catalogue {self.path}" if self.path else "") + (f" --region {region}" if region else "")
+        return f"`unspool catalogue list{which}` lists what there is"
