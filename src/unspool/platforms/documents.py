@@ -21,7 +21,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?", re.DOTALL)
 _PLACED = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
-_NO_CHOICE = re.compile(r"Invalid enum value (.*)", re.DOTALL)
+_NO_CHOICE = re.compile(r"Invalid enum value '?(.*?)'?", re.DOTALL)
 _STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")  # of a path such as $.partitions[0].machines
 _WITH_PARTS = (
     msgspec.inspect.StructType,
@@ -75,8 +75,8 @@ def _key_error(message: str, struct: type[msgspec.Struct], where: str) -> InputE
     what, key = (placed[1], placed[2]) if placed else (message, "")
     choice = _NO_CHOICE.fullmatch(what)
     if choice:
-        known = (str(value) for value in _kind_at(struct, key).values)
-        return InputError(f"{where}: key {key}: {UnknownName('value', choice[1].strip(chr(39)), known)}")
+        values = [str(value) for value in _kind_at(struct, key).values]
+        return InputError(f"{where}: key {key}: {UnknownName('value', choice[1], values)}")
     return InputError(f"{where}: {f'key {key}: ' if key else ''}{what[:1].lower()}{what[1:]}")
 
 
