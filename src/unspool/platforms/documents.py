@@ -77,7 +77,8 @@ def _key_error(message: str, struct: type[msgspec.Struct], where: str) -> InputE
     if choice:
         values = [str(value) for value in _kind_at(struct, key).values]
         return InputError(f"{where}: key {key}: {UnknownName('value', choice[1], values)}")
-    return InputError(f"{where}: {f'key {key}: ' if key else ''}{what[:1].lower()}{what[1:]}")
+    told = what.replace(" | null", "")
+    return InputError(f"{where}: {f'key {key}: ' if key else ''}{told[:1].lower()}{told[1:]}")
 
 
 def _kind_at(struct: type[msgspec.Struct], place: str) -> Any:
