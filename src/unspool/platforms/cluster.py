@@ -81,8 +81,9 @@ def parse_cluster(spec: str) -> Platform:
 
     After `machines x cores` come memory and GPUs of each machine, in any order.
 
-    >>> parse_cluster("64x16:64GiB+4x32:256GiB:4gpu").groups[1].machine
-    MachineType(name='32c-256GiB-4gpu', cores=32, memory_bytes=274877906944, gpus=4, consumables={}, prices=())
+    >>> machine = parse_cluster("64x16:64GiB+4x32:256GiB:4gpu").groups[1].machine
+    >>> machine.name, machine.cores, machine.memory_bytes, machine.gpus
+    ('32c-256GiB-4gpu', 32, 274877906944, 4)
     """
     text = spec.strip()
     if "x" not in text:
