@@ -3,7 +3,8 @@ import pytest
 
 from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
-from unspool.faces.cloud.jobs import matches, selected
+from unspool.faces.cloud.jobs import selected
+from unspool.faces.cloud.patterns import matches
 from unspool.model.workload import Workload
 
 NOON = 1_704_110_400.0  # 2024-01-01T12:00:00 UTC

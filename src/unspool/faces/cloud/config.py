@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
@@ -16,6 +15,7 @@ import msgspec
 from unspool.errors import InputError, UnitError, UnknownName, shown
 from unspool.faces.cloud.fleet import fleet_notes, fleet_of
 from unspool.faces.cloud.keys import BurstAfter, ClusterKeys, FileKeys, InstanceKeys, OnPremisesKeys
+from unspool.faces.cloud.patterns import refuse_patterns
 from unspool.model.cloud import RECLAIM_PER_MINUTE, Limits, SpotRule
 from unspool.model.platform import Platform
 from unspool.platforms.catalogue import Catalogue
@@ -114,7 +114,7 @@ def read_config(path: str | os.PathLike[str] | None = None) -> CostConfig:
     _refuse_bins(keys.instance_mapping, where)
     cluster, consumption = keys.ComputeClusterModel, keys.consumption_model_mapping
     for name in ("QueueRegExps", "ProjectRegExps"):
-        _refuse_patterns((text.removeprefix("-") for text in getattr(keys.Jobs, name)), f"{where}: key Jobs.{name}")
+        refuse_patterns((text.removeprefix("-") for text in getattr(keys.Jobs, name)), f"{where}: key Jobs.{name}")
     place = f"{where}: key {_CLUSTER}"
     return CostConfig(
         where=where,
@@ -181,7 +181,7 @@ def _rules(keys: FileKeys, place: str) -> TypeRules:
         where = place.removesuffix(_CLUSTER)
         raise InputError(f"{where}instance_mapping.instance_prefix_list: is empty; expected prefixes, '' for all types")
     for name in ("include", "exclude"):
-        _refuse_patterns(getattr(types, name), f"{place}.InstanceTypes.{name}")
+        refuse_patterns(getattr(types, name), f"{place}.InstanceTypes.{name}")
     return TypeRules(
         prefixes=prefixes or (("",) if types.include else _SHIPPED_PREFIXES),
         include=types.include,
@@ -197,7 +197,7 @@ def _spot_rules(cluster: ClusterKeys, max_minutes: float, place: str) -> tuple[S
         return (SpotRule(max_minutes),) if max_minutes > 0.0 else ()
     for at, rule in enumerate(cluster.SpotRules):
         for name in ("queue", "project"):
-            _refuse_patterns(filter(None, (getattr(rule, name),)), f"{place}.SpotRules[{at}].{name}")
+            refuse_patterns(filter(None, (getattr(rule, name),)), f"{place}.SpotRules[{at}].{name}")
     return tuple(
         SpotRule(math.inf if rule.max_minutes is None else rule.max_minutes, rule.queue, rule.project, rule.max_cores)
         for rule in cluster.SpotRules
@@ -260,14 +260,6 @@ def _seconds(given: str | float, place: str) -> float:
         return parse_duration(given)
     except UnitError as error:
         raise InputError(f"{place}: {error}") from error
-
-
-def _refuse_patterns(patterns: Iterable[str], place: str) -> None:
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise InputError(f"{place}: '{shown(pattern)}' is no regular expression: {error}") from error
 
 
 def _refuse_bins(keys: InstanceKeys, where: str) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import polars as pl
 
-from unspool.errors import InputError, shown
+from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
+from unspool.faces.cloud.patterns import matches, refuse_patterns
 from unspool.model.workload import Workload
 from unspool.workloads.clock import unix_of_date
 from unspool.workloads.transform import filter
 
-__all__ = ["matches", "selected", "unix_time"]
+__all__ = ["selected", "unix_time"]
 
 _SHOWN_VALUES = 10
 
@@ -41,18 +41,6 @@ def selected(
         if rules := [rule for rule in rules if rule]:
             workload = _of(workload, column, rules)
     return workload
-
-
-def matches(rules: Sequence[str], name: str) -> bool:
-    """Whether a queue or project counts: the first rule that matches from the start decides, `-` excludes.
-
-    >>> [matches(["-test.*", "t", "batch"], name) for name in ("test1", "tiny", "batch", "other")]
-    [False, True, True, False]
-    """
-    for rule in rules:
-        if re.match(rule.removeprefix("-"), name):
-            return not rule.startswith("-")
-    return False
 
 
 def unix_time(given: str | float, option: str) -> float:
@@ -110,11 +98,7 @@ def _logged(workload: Workload) -> tuple[pl.Series, pl.Series]:
 
 
 def _of(workload: Workload, column: str, rules: list[str]) -> Workload:
-    for rule in rules:
-        try:
-            re.compile(rule.removeprefix("-"))
-        except re.error as error:
-            raise InputError(f"{column}s: '{shown(rule)}' is no regular expression: {error}") from error
+    refuse_patterns((rule.removeprefix("-") for rule in rules), f"{column}s")
     values = workload.column(column).fill_null("")
     names = values.unique().sort().to_list()
     wanted = [name for name in names if matches(rules, name)]
