@@ -12,10 +12,12 @@ import pytest
 import unspool
 from unspool.cli.app import run_command
 from unspool.cli.config import RunConfig
+from unspool.faces.cloud import keys
 from unspool.model.platform import SELECTIONS
 from unspool.model.prices import Price
 from unspool.model.workload import COLUMNS
-from unspool.platforms.cluster import _STRUCTS
+from unspool.platforms.catalogue.tables import LAYOUTS
+from unspool.platforms.cluster import _Cluster, _Machines, _Partition
 from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
 from unspool.results.audit.laws import LAWS, POLICY_LAWS
@@ -122,7 +124,7 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     [
         ("run", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0), ("inspect", 0), ("validate", 0),
         ("plugins", 0), ("why", 0), ("diff", 0), ("generate lublin", 0), ("generate poisson", 1),
-        ("generate fitted", 2),
+        ("generate fitted", 2), ("catalogue list", 0), ("catalogue show", 1),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):
@@ -202,9 +204,33 @@ def test_parameters_of_multifactor_are_those_of_the_class():
 
 def test_keys_of_a_platform_are_those_of_the_reader():
     top, machines, partitions = tables("platform", "As a file")
-    assert names(top) == list(_STRUCTS[""].__struct_fields__)
-    assert sorted(names(machines)) == sorted(_STRUCTS["machines"].__struct_fields__)
-    assert names(partitions) == list(_STRUCTS["partitions"].__struct_fields__)
+    assert names(top) == list(_Cluster.__struct_fields__)
+    assert sorted(names(machines)) == sorted(_Machines.__struct_fields__)
+    assert names(partitions) == list(_Partition.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("heading", "at", "struct"),
+    [
+        ("instance_mapping", 0, keys.InstanceKeys),
+        ("consumption_model_mapping", 0, keys.ConsumptionKeys),
+        ("Jobs", 0, keys.JobKeys),
+        ("ComputeClusterModel", 0, keys.ClusterKeys),
+        ("ComputeClusterModel", 1, keys.SpotRuleKeys),
+        ("ComputeClusterModel", 2, keys.OnPremisesKeys),
+    ],
+)
+def test_keys_of_a_cost_configuration_are_those_of_the_reader(heading, at, struct):
+    told = names([row[:1] for row in tables("cost-configuration", heading)[at]])
+    assert sorted(told) == sorted(struct.__struct_fields__)
+
+
+def test_columns_of_a_catalogue_are_those_of_the_reader():
+    table = tables("catalogue", "As CSV")[0]
+    ours, theirs = LAYOUTS
+    assert (names(table, 0)[: len(ours.columns)], names(table, 1)[: len(theirs.columns)]) == (
+        list(ours.columns), list(theirs.columns),
+    )  # fmt: skip
 
 
 def test_selections_are_those_of_the_model():
