@@ -22,7 +22,7 @@ _INPUT = {
     Order: ("rule", "fixed", "user"),
     Guess: ("rule", "user"),
     Outage: ("rule", "changes", "capacity"),
-    Elastic: ("fits", "by_price", "room", "packed"),
+    Elastic: ("by_price", "room", "packed"),
 }
 # Arrays that are filled from the front, by the field of the clock that counts what is in them.
 _FILLED = ("attempts", "rows")

@@ -13,7 +13,7 @@ import polars as pl
 
 from unspool.engine.bitset import add, empty_bitset
 from unspool.engine.instances import ON_DEMAND, SPOT, index_machine
-from unspool.engine.shapes import CORES, GPUS, MEMORY, Asked, capacity_of, consumable_names, shapes_of
+from unspool.engine.shapes import CORES, GPUS, MEMORY, Asked, capacity_of, consumable_names, distinct_shapes
 from unspool.engine.state import (
     ELASTIC,
     HOLD,
@@ -55,22 +55,19 @@ def shapes_in_cloud(workload: Workload, platform: Platform) -> Asked:
     """
     cloud = _cloud_of(platform)
     kinds = [MachineGroup(_machine_type(kind), 1) for kind in cloud.types]
-    asked = shapes_of(workload, replace(platform, groups=(*platform.groups, *kinds), cloud=None))
-    there, on_demand, spot = _machines_at_most(asked, platform)
-    unusable: list[str | None] = []
-    for shape, reason in enumerate(asked.unusable):
-        by_plan = (on_demand[shape], max(on_demand[shape], spot[shape]))
-        for most in (int(there[shape] + more) for more in by_plan):
-            if reason is not None and "licence" in reason:
-                unusable.append(reason)
-            else:
-                lacks = most < asked.units[shape]
-                unusable.append(_why_unplaceable(asked, shape, most, platform) if lacks else None)
-    return Asked(
+    asked = distinct_shapes(workload, replace(platform, groups=(*platform.groups, *kinds), cloud=None))
+    asked = Asked(
         asked.shape_of_job * 2 + spot_jobs(cloud, workload), np.repeat(asked.units, 2), np.repeat(asked.distinct, 2),
         np.repeat(asked.need, 2, axis=0), np.repeat(asked.licence_need, 2, axis=0), np.repeat(asked.partition, 2),
-        asked.allowed, tuple(unusable), asked.notes,
+        asked.allowed, tuple(reason for reason in asked.unusable for _ in range(2)), asked.notes,
     )  # fmt: skip
+    there, on_demand, spot = _machines_at_most(asked, platform)
+    is_spot = np.arange(len(asked.units)) % 2 != 0
+    most = there + np.where(is_spot, np.maximum(on_demand, spot), on_demand)
+    unusable = list(asked.unusable)
+    for shape in np.flatnonzero(most < asked.units).tolist():
+        unusable[shape] = unusable[shape] or _why_unplaceable(asked, shape, int(most[shape]), platform)
+    return replace(asked, unusable=tuple(unusable))
 
 
 def _machine_type(kind: InstanceType) -> MachineType:
@@ -83,28 +80,29 @@ def _cloud_of(platform: Platform) -> Cloud:
     return platform.cloud
 
 
-def _fitting(need: Array, capacities: Array) -> Array:
-    """[shape, machine] whether an empty machine has what a unit asks for."""
-    return np.array((need[:, None, :] <= capacities[None, :, :]).all(axis=2))
-
-
 def _machines_at_most(asked: Asked, platform: Platform) -> tuple[Array, Array, Array]:
     """For each shape, how many machines of the platform it could have, and instances on demand and on spot."""
     cloud = _cloud_of(platform)
     consumables = consumable_names(platform)
     there, nothing = np.zeros(len(asked.units), np.int64), np.zeros(len(asked.units), np.int64)
-    fixed = np.array([capacity_of(group.machine, consumables) for group in platform.groups])
-    if len(fixed):
-        there += _fitting(asked.need, fixed) @ np.array([group.count for group in platform.groups])
-    if math.isinf(cloud.burst_after_s) or not cloud.types:
+    for group in platform.groups:
+        there += group.count * (asked.need <= capacity_of(group.machine, consumables)).all(axis=1)
+    if math.isinf(cloud.burst_after_s):
         return there, nothing, nothing
-    room = np.array([capacity_of(_machine_type(kind), consumables) for kind in cloud.types])
-    fits = _fitting(asked.need, room)
-    on_demand, spot = (
-        (fits * [_allowed(cloud, kind) if _price(kind, plan) is not None else 0 for kind in cloud.types]).max(axis=1)
-        for plan in (ON_DEMAND, SPOT)
-    )
+    on_demand, spot = (_instances_at_most(asked.need, cloud, consumables, plan) for plan in (ON_DEMAND, SPOT))
     return there, on_demand, spot
+
+
+def _instances_at_most(need: Array, cloud: Cloud, consumables: Sequence[str], plan: int) -> Array:
+    """For each shape, the most instances of one type that fits, on a plan: types in the order of what limits allow."""
+    found = np.zeros(len(need), np.int64)
+    open_shapes = np.arange(len(need))
+    sold = [(_allowed(cloud, kind), kind.cores, kind) for kind in cloud.types if _price(kind, plan) is not None]
+    for allowed, _, kind in sorted(sold, key=lambda one: one[:2], reverse=True):
+        fits = (need[open_shapes] <= capacity_of(_machine_type(kind), consumables)).all(axis=1)
+        found[open_shapes[fits]] = allowed
+        open_shapes = open_shapes[~fits]
+    return found
 
 
 def _allowed(cloud: Cloud, kind: InstanceType) -> int:
@@ -164,7 +162,6 @@ def with_cloud(
     elastic = Elastic(
         rule=_rule(cloud, fixed, workload, seed),
         kinds=_kinds(cloud, len(platform.groups)),
-        fits=_fitting(asked.need, room).astype(np.int64),
         by_price=_by_price(cloud),
         quotas=_quotas(cloud),
         room=room,

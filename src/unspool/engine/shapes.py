@@ -7,7 +7,7 @@ and its units may share machines. Shares are rounded up to whole cores, bytes an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from unspool.errors import InputError, UnknownName
 from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
 
-__all__ = ["CORES", "GPUS", "MEMORY", "Asked", "capacity_of", "consumable_names", "shapes_of"]
+__all__ = ["CORES", "GPUS", "MEMORY", "Asked", "capacity_of", "consumable_names", "distinct_shapes", "shapes_of"]
 
 CORES, MEMORY, GPUS = 0, 1, 2
 _NO_LIMIT = float(1 << 52)  # bytes; whole numbers up to here are exact in a float
@@ -56,6 +56,11 @@ def capacity_of(machine: MachineType, consumables: Sequence[str]) -> list[float]
 
 def shapes_of(workload: Workload, platform: Platform) -> Asked:
     """Find the distinct shapes, and say of each that can never run here why not."""
+    return _with_reasons(distinct_shapes(workload, platform), platform)
+
+
+def distinct_shapes(workload: Workload, platform: Platform) -> Asked:
+    """Find the distinct shapes; of those that ask for what is not known here, `unusable` says so."""
     jobs = pl.DataFrame(
         {name: workload.column(name) for name in ("cores", "machines", "memory_bytes", "gpus", "licences", "partition")}
     )
@@ -112,11 +117,9 @@ def _resolve(
     units = shapes["units"].to_numpy()
     licence_need = np.zeros((count, len(licences)))
     unusable: list[str | None] = [None] * count
-    for shape, text in enumerate(shapes["licences"]):
-        if text is None:
-            continue
+    for shape in shapes["licences"].is_not_null().arg_true().to_list():
         try:
-            for name, amount in _amounts(text).items():
+            for name, amount in _amounts(shapes["licences"][shape]).items():
                 if name in licences:
                     licence_need[shape, licences.index(name)] = amount
                 elif name in consumables:
@@ -132,13 +135,16 @@ def _resolve(
         for first, _ in platform.ranges(named):
             allowed[row, firsts.index(first)] = 1
     partition = np.zeros(count, np.int64)
-    for shape, name in enumerate(shapes["partition"]):
+    for shape in shapes["partition"].is_not_null().arg_true().to_list():
+        name = shapes["partition"][shape]
         if name in names:
             partition[shape] = names.index(name)
         else:
             unusable[shape] = str(UnknownName("partition", name, (p.name for p in platform.partitions)))
-    asked = Asked(shape_of_job, units, shapes["distinct"].to_numpy(), need, licence_need, partition, allowed, (), notes)
-    return _with_reasons(asked, platform, unusable)
+    return Asked(
+        shape_of_job, units, shapes["distinct"].to_numpy(), need, licence_need, partition, allowed, tuple(unusable),
+        notes,
+    )  # fmt: skip
 
 
 def _amounts(text: str) -> Mapping[str, int]:
@@ -151,8 +157,9 @@ def _amounts(text: str) -> Mapping[str, int]:
     return amounts
 
 
-def _with_reasons(asked: Asked, platform: Platform, unusable: list[str | None]) -> Asked:
+def _with_reasons(asked: Asked, platform: Platform) -> Asked:
     """Find the shapes that do not fit even on the empty platform."""
+    unusable = list(asked.unusable)
     room = np.zeros(len(asked.units), np.int64)
     longest = np.zeros(len(asked.units), np.int64)
     row = np.zeros(len(asked.units), np.int64)
@@ -174,10 +181,7 @@ def _with_reasons(asked: Asked, platform: Platform, unusable: list[str | None]) 
     limits = np.array([float(n) for n in platform.licences.values()])
     for shape in np.flatnonzero((asked.licence_need > limits).any(axis=1)).tolist():
         unusable[shape] = "asks for more licences than the platform has"
-    return Asked(
-        asked.shape_of_job, asked.units, asked.distinct, asked.need, asked.licence_need, asked.partition, asked.allowed,
-        tuple(unusable), asked.notes,
-    )  # fmt: skip
+    return replace(asked, unusable=tuple(unusable))
 
 
 def _why_too_large(asked: Asked, shape: int, room: int, platform: Platform) -> str:

@@ -347,7 +347,6 @@ class Elastic(NamedTuple):
 
     rule: Array  # `ELASTIC`
     kinds: Array  # `KIND` of each type that can be started
-    fits: Array  # [shape, kind] 1: one machine of the kind has what a unit asks for
     by_price: Array  # [plan, k] the kind that is k-th in price; -1 behind the last that is sold so
     quotas: Array  # `QUOTA` of all, then of each family
     room: Array  # [kind, resource] what an empty machine has

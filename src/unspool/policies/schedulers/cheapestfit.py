@@ -166,7 +166,7 @@ def _place(core: Core, place: Place, elastic: Elastic, job: int, may_start: bool
         _pick(core, place, elastic, shape, hosts, tree_of(plan))
         missing = hosts - clock[0]["picked"]
         if missing > 0 and may_start:
-            kind = _cheapest_kind(elastic, shape, plan, missing)
+            kind = _cheapest_kind(place, elastic, shape, plan, missing)
             if kind >= 0:
                 for _ in range(missing):
                     machine = start_instance(core, place, elastic, kind, plan, job)
@@ -203,16 +203,26 @@ def _append(core: Core, place: Place, machine: int) -> None:
 
 
 @compiled
-def _cheapest_kind(elastic: Elastic, shape: int, plan: int, count: int) -> int:
+def _cheapest_kind(place: Place, elastic: Elastic, shape: int, plan: int, count: int) -> int:
     """The least expensive type that fits and of which the limits allow so many, or -1."""
     by_price = elastic.by_price
     for at in range(by_price.shape[1]):
         kind = by_price[plan - ON_DEMAND, at]
         if kind < 0:
             return -1
-        if elastic.fits[shape, kind] != 0 and start_is_allowed(elastic, kind, count):
+        if _fits(place.need, elastic.room, shape, kind) and start_is_allowed(elastic, kind, count):
             return kind  # type: ignore[no-any-return]
     return -1
+
+
+@inlined
+def _fits(need: Array, room: Array, shape: int, kind: int) -> bool:
+    """Whether an empty machine of a kind has what a host needs."""
+    fits = True
+    for resource in range(need.shape[1]):
+        if need[shape, resource] > room[kind, resource]:
+            fits = False
+    return fits
 
 
 @compiled
