@@ -89,7 +89,7 @@ def _sweep_machine(
         if time > now:
             if running > 0:
                 paid_s = _pay(machines, m, RUN, now, time, begin, hours, cost, core_s)
-                usd = paid_s * machines[m]["usd_per_hour"] / HOUR_S
+                usd = paid_s / HOUR_S * machines[m]["usd_per_hour"]
                 if float(memory) * machines[m]["cores"] > float(cores) * machines[m]["memory"] > 0.0:
                     per_byte += usd / memory
                 else:
@@ -131,7 +131,7 @@ def _pay(
     while at < until and hour < hours:
         edge = min(begin + HOUR_S * (hour + 1), until)
         if edge > at:
-            cost[kind, group, hour] += (edge - at) * usd_per_hour / HOUR_S
+            cost[kind, group, hour] += (edge - at) / HOUR_S * usd_per_hour
             core_s[group, hour] += (edge - at) * cores
             at = edge
         hour += 1
@@ -153,7 +153,7 @@ def _fill_up(machines: Array, m: int, begin: float, hours: int, minimum_s: float
         return
     hour = max(math.ceil(since_begin / HOUR_S) - 1, 0)
     if hour < hours:
-        cost[IDLE, machines[m]["group"], hour] += lacking_s * machines[m]["usd_per_hour"] / HOUR_S
+        cost[IDLE, machines[m]["group"], hour] += lacking_s / HOUR_S * machines[m]["usd_per_hour"]
         machines[m]["idle_s"] += lacking_s
 
 

@@ -18,9 +18,11 @@ ATTEMPTS = {
 
 def instance(start, up, stop, *, usd=1.0, plan="on-demand", family="c5", cores=4, gib=16, cause="idle", job="a"):
     """An instance of the cloud."""
-    row = dict(type=f"{family}.large", family=family, plan=plan, billing="life", cores=cores, vcpus=2 * cores)
-    lived = dict(start_time=start, up_time=up, stop_time=stop, cause=cause, started_for=job)
-    return {**row, "memory_bytes": int(gib * GIB), "gpus": 0, "usd_per_hour": usd, **lived}
+    kind = {"type": f"{family}.large", "family": family, "plan": plan, "billing": "life", "usd_per_hour": usd}
+    amounts = {"cores": cores, "vcpus": 2 * cores, "memory_bytes": int(gib * GIB), "gpus": 0}
+    return kind | amounts | {
+        "start_time": start, "up_time": up, "stop_time": stop, "cause": cause, "started_for": job,
+    }  # fmt: skip
 
 
 def fixed(*, usd=1.0, plan="on-premises", billing="always", family="server", cores=4, gib=16):
@@ -60,9 +62,14 @@ def jobs_of(attempts, memory, columns):
         for job, row in last.items()
     ]
     jobs = pl.DataFrame(rows, schema=schema, orient="row")
-    times = {"wait_time": jobs["start_time"] - jobs["submit_time"], "run_time": jobs["finish_time"] - jobs["start_time"]}
+    times = {
+        "wait_time": jobs["start_time"] - jobs["submit_time"],
+        "run_time": jobs["finish_time"] - jobs["start_time"],
+    }
     named = {name: [values.get(job) for job in last] for name, values in columns.items()}
     overrides = {name: pl.Float64 for name in named if name == "logged_wait"}
-    return jobs.with_columns(**times).hstack(pl.DataFrame(named, schema_overrides=overrides)) if named else (
-        jobs.with_columns(**times)
+    return (
+        jobs.with_columns(**times).hstack(pl.DataFrame(named, schema_overrides=overrides))
+        if named
+        else (jobs.with_columns(**times))
     )

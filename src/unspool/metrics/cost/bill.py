@@ -117,7 +117,6 @@ def _machine_rows(machines: pl.DataFrame, groups: pl.DataFrame) -> npt.NDArray[n
 
 def _hosts(attempts: pl.DataFrame, allocations: pl.DataFrame, numbered: pl.DataFrame) -> pl.DataFrame:
     """One row for each attempt that ran, on each of its machines, by (machine, start)."""
-    ceiling = lambda what: -(-pl.col(what) // pl.len().over("attempt"))  # noqa: E731  (twice, and only here)
     of_attempt = attempts.select(pl.col("attempt").cast(pl.Int64), "job_id", "start_time", "finish_time", "cores").join(
         numbered, on="job_id", how="left", maintain_order="left"
     )
@@ -125,7 +124,7 @@ def _hosts(attempts: pl.DataFrame, allocations: pl.DataFrame, numbered: pl.DataF
     return (
         placed.rename({"first_machine": "machine"})
         .join(of_attempt.drop("job_id"), on="attempt", how="left", maintain_order="left")
-        .with_columns(ceiling("cores"), ceiling("memory_bytes").fill_null(0))
+        .with_columns(-(-pl.col("cores", "memory_bytes").fill_null(0) // pl.len().over("attempt")))
         .filter(pl.col("finish_time") > pl.col("start_time"))
         .sort("machine", "start_time", maintain_order=True)
     )
@@ -141,10 +140,10 @@ def _run_rows(hosts: pl.DataFrame) -> tuple[npt.NDArray[np.void], Ints]:
 
 def _with_costs(machines: pl.DataFrame, paid: npt.NDArray[np.void], hosts: pl.DataFrame) -> pl.DataFrame:
     jobs = hosts.select("machine", "job").unique().group_by("machine").agg(pl.len().cast(pl.Int64).alias("jobs"))
-    price = pl.col("usd_per_hour").fill_null(0.0) / HOUR_S
+    price = pl.col("usd_per_hour").fill_null(0.0)
     return (
         machines.with_columns(pl.Series(f"{kind}_s", paid[f"{kind}_s"]) for kind in _KINDS)
-        .with_columns((pl.col(f"{kind}_s") * price).alias(f"{kind}_cost_usd") for kind in _KINDS)
+        .with_columns((pl.col(f"{kind}_s") / HOUR_S * price).alias(f"{kind}_cost_usd") for kind in _KINDS)
         .with_columns(pl.sum_horizontal(f"{kind}_cost_usd" for kind in _KINDS).alias("cost_usd"))
         .join(jobs, on="machine", how="left", maintain_order="left")
         .with_columns(pl.col("jobs").fill_null(0))
@@ -166,5 +165,5 @@ def _job_costs(
 def _summed(job: pl.Series, usd: Floats, jobs: int) -> tuple[Floats, float]:
     """Dollars of each job, and of no job."""
     at = job.cast(pl.Int64).fill_null(jobs).to_numpy()
-    sums = np.bincount(at, weights=usd, minlength=jobs + 1)
+    sums = np.bincount(at, weights=usd, minlength=jobs + 1).astype(np.float64)
     return sums[:jobs], float(sums[jobs])
