@@ -15,7 +15,7 @@ from unspool.cli.config import RunConfig
 from unspool.model.platform import SELECTIONS
 from unspool.model.prices import Price
 from unspool.model.workload import COLUMNS
-from unspool.platforms.cluster import _STRUCTS
+from unspool.platforms.cluster import _Cluster, _Machines, _Partition
 from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
 from unspool.results.audit.laws import LAWS, POLICY_LAWS
@@ -202,9 +202,9 @@ def test_parameters_of_multifactor_are_those_of_the_class():
 
 def test_keys_of_a_platform_are_those_of_the_reader():
     top, machines, partitions = tables("platform", "As a file")
-    assert names(top) == list(_STRUCTS[""].__struct_fields__)
-    assert sorted(names(machines)) == sorted(_STRUCTS["machines"].__struct_fields__)
-    assert names(partitions) == list(_STRUCTS["partitions"].__struct_fields__)
+    assert names(top) == list(_Cluster.__struct_fields__)
+    assert sorted(names(machines)) == sorted(_Machines.__struct_fields__)
+    assert names(partitions) == list(_Partition.__struct_fields__)
 
 
 def test_selections_are_those_of_the_model():

@@ -67,6 +67,7 @@ app.command("unspool.cli.validate:validate", name="validate", help="Check files,
 app.command("unspool.cli.check:check", name="check", help=_CHECK)
 app.command("unspool.cli.why:why", name="why", help=_WHY)
 app.command("unspool.cli.diff:diff", name="diff", help=_DIFF)
+app.command("unspool.cli.catalogue:catalogue", name="catalogue", help="List types of instances and their prices.")
 app.command("unspool.cli.plugins:plugins", name="plugins", help="List policies, formats and machine selections.")
 app.register_install_completion_command(name="--install-completion", help="Install completion for your shell.")
 

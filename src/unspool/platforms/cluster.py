@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from ruamel.yaml import YAML
 
-from unspool.errors import InputError, UnknownName, shown
+from unspool.errors import InputError, shown
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.model.prices import Price
+from unspool.platforms.documents import converted, read_document
 from unspool.units import format_bytes, parse_bytes
 
 __all__ = ["describe", "is_spec", "parse_cluster", "read_cluster"]
@@ -29,8 +27,6 @@ _MOST_CORES = 10**12
 _SPEC = re.compile(r"[+-]?[0-9]+(x.*)?", re.DOTALL)
 _GROUP = re.compile(r"([0-9]{1,15})x(-?[0-9]{1,15})((?::[^:]+)*)")
 _GPUS = re.compile(r"([0-9]{1,9})\s*gpus?", re.IGNORECASE)
-_UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*?)`(?: - at `(.*)`)?", re.DOTALL)
-_PLACED = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 
 _Amount = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
 _Count = Annotated[int, msgspec.Meta(ge=1, le=10**15)]
@@ -71,9 +67,6 @@ class _Cluster(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     qos: dict[str, float] = {}
 
 
-_STRUCTS: Mapping[str, type[msgspec.Struct]] = {"": _Cluster, "machines": _Machines, "partitions": _Partition}
-
-
 def is_spec(text: str) -> bool:
     """Whether a text means to describe a platform itself, rightly or wrongly, rather than name a file.
 
@@ -109,29 +102,7 @@ def read_cluster(path: str | os.PathLike[str]) -> Platform:
     ...     read_cluster(file).cores
     128
     """
-    parse = _PARSERS.get(Path(path).suffix.lower())
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig") if parse else ""
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; {_FORMS}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error}); {_FORMS}") from error
-    if parse is None:
-        raise InputError(f"'{shown(str(path))}' is no platform; {_FORMS}")
-    try:
-        content = parse(text)
-    # The parsers raise whatever they stumble over: their own errors, ValueError, RecursionError, KeyError.
-    except Exception as error:
-        mark = getattr(error, "problem_mark", None)
-        text = f"line {mark.line + 1}: {getattr(error, 'problem', '')}" if mark else str(error)
-        reason = shown(" ".join(text.split()), 200)
-        raise InputError(f"{path}: not valid {Path(path).suffix[1:].upper()}: {reason}") from error
-    try:
-        cluster = msgspec.convert(content, _Cluster)
-    except msgspec.ValidationError as error:
-        raise _key_error(path, str(error)) from error
-    except RecursionError as error:
-        raise InputError(f"{path}: nested too deeply; expected the keys {', '.join(_keys(_Cluster))}") from error
+    cluster = converted(read_document(path, "platform", _FORMS), _Cluster, str(path))
     cluster.name = cluster.name or Path(path).stem
     return _platform(cluster, str(path))
 
@@ -257,32 +228,3 @@ def _groups(entries: list[_Machines]) -> tuple[MachineGroup, ...]:
 
 def _gpu_text(gpus: int) -> str:
     return f"{gpus}gpu" if gpus else ""
-
-
-def _key_error(path: str | os.PathLike[str], message: str) -> InputError:
-    """What msgspec found wrong, with the file, the key and, for an unknown key, the nearest known one."""
-    unknown = _UNKNOWN_KEY.fullmatch(message)
-    if unknown:
-        place = (unknown[2] or "$").removeprefix("$").removeprefix(".")
-        known = _keys(_STRUCTS[place.partition("[")[0]])
-        inside = f" in {place}" if place else ""
-        return InputError(f"{path}{inside}: {UnknownName('key', shown(unknown[1]), known)}")
-    placed = _PLACED.fullmatch(message)
-    what, key = (placed[1], placed[2]) if placed else (message, "")
-    return InputError(f"{path}: {f'key {key}: ' if key else ''}{what[:1].lower()}{what[1:]}")
-
-
-def _keys(struct: type[msgspec.Struct]) -> tuple[str, ...]:
-    return struct.__struct_fields__
-
-
-def _parse_yaml(text: str) -> Any:
-    return YAML(typ="safe", pure=True).load(text)
-
-
-_PARSERS: Mapping[str, Callable[[str], Any]] = {
-    ".yaml": _parse_yaml,
-    ".yml": _parse_yaml,
-    ".toml": tomllib.loads,
-    ".json": json.loads,
-}

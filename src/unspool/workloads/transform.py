@@ -62,8 +62,10 @@ def window(
     return _kept(workload, workload.table.select(is_in).to_series(), f"window {told}".strip())
 
 
-def filter(workload: Workload, where: str | pl.Expr) -> Workload:
+def filter(workload: Workload, where: str | pl.Expr, told: str | None = None) -> Workload:
     """The jobs for which a condition holds: a text such as `cores <= 64 and user == 'ann'`, or a Polars expression.
+
+    The note calls it `told`; if left out, a filter and its text.
 
     >>> from unspool.workloads.generators import lublin
     >>> filter(lublin(100, cores=64, load=0.8), "cores == 64 or run_time < 60").table["cores"].max()
@@ -78,7 +80,8 @@ def filter(workload: Workload, where: str | pl.Expr) -> Workload:
         ) from error
     if is_in.dtype != pl.Boolean or len(is_in) != len(workload):
         raise InputError(f"{workload.name}: the filter gives {is_in.dtype}; expected true or false for every job")
-    return _kept(workload, is_in.fill_null(False), f"filter {where}" if isinstance(where, str) else "filter")
+    what = told or (f"filter {where}" if isinstance(where, str) else "filter")
+    return _kept(workload, is_in.fill_null(False), what)
 
 
 def thin(workload: Workload, share: float, seed: int = 0) -> Workload:
