@@ -36,7 +36,9 @@ def _costs(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
     keys = {
         "total": "total",
         **{f"  {name}": key for name, key in _PLANS.items() if summary[f"{key}_cost_usd"] or key == "on_demand"},
-        "  boot": "boot", "  run": "run", "  idle": "idle",
+        "  boot time": "boot",
+        "  run time": "run",
+        "  idle time": "idle",
     }
     return [
         (

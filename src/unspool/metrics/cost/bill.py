@@ -144,7 +144,7 @@ def _with_costs(machines: pl.DataFrame, paid: npt.NDArray[np.void], hosts: pl.Da
     return (
         machines.with_columns(pl.Series(f"{kind}_s", paid[f"{kind}_s"]) for kind in _KINDS)
         .with_columns((pl.col(f"{kind}_s") / HOUR_S * price).alias(f"{kind}_cost_usd") for kind in _KINDS)
-        .with_columns(pl.sum_horizontal(f"{kind}_cost_usd" for kind in _KINDS).alias("cost_usd"))
+        .with_columns((pl.sum_horizontal(f"{kind}_s" for kind in _KINDS) / HOUR_S * price).alias("cost_usd"))
         .join(jobs, on="machine", how="left", maintain_order="left")
         .with_columns(pl.col("jobs").fill_null(0))
     )
