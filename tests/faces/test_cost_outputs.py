@@ -50,7 +50,7 @@ def test_a_job_is_told_with_its_last_machines_and_what_all_attempts_cost(costs, 
 def test_instances_tell_their_life_and_fixed_machines_have_none(costs, tmp_path):
     write_costs(costs, tmp_path / "out", report=False)
     first, second, server = rows(tmp_path / "out" / "instances.csv")
-    assert (first["pricing"], first["stop_time"], first["cause"]) == ("spot", "2026-01-01T00:05:00.500000", "reclaimed")
+    assert (first["pricing"], first["stop_time"], first["cause"]) == ("spot", "2026-01-01T00:05:00.500", "reclaimed")
     assert (second["started_for"], second["jobs"], server["jobs"]) == ("a", "1", "2")
     assert (server["start_time"], server["cause"], server["billing"]) == ("", "", "always")
     assert float(first["boot_s"]) == 120.0

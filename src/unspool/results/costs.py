@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -34,7 +33,6 @@ class Costs:
     notes: tuple[str, ...] = ()
     memory_bins_gib: tuple[float, ...] = MEMORY_GIB
     run_time_bins_min: tuple[float, ...] = RUN_MINUTES
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def costs_of(
@@ -72,7 +70,6 @@ def costs_of(
         notes=(*result.notes, *notes),
         memory_bins_gib=memory_bins_gib,
         run_time_bins_min=run_time_bins_min,
-        settings=result.config,
     )
 
 

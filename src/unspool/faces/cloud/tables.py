@@ -50,7 +50,8 @@ def _places(costs: Costs) -> pl.DataFrame:
     placed = costs.allocations.select(
         pl.col("attempt").cast(pl.Int64), pl.col("first_machine").cast(pl.Int64).alias("machine")
     )
-    named = placed.join(last, on="attempt").join(costs.bill.machines.select("machine", "type", "plan"), on="machine")
+    machines = costs.bill.machines.select("machine", pl.col("type", "plan").cast(pl.String))
+    named = placed.join(last, on="attempt").join(machines, on="machine")
     alone = pl.len().over("attempt") == 1
     columns = {
         "instances": pl.col("machine").cast(pl.String),
