@@ -50,6 +50,12 @@ For example: unspool forecast log.swf --at 30d -p 480 --policy easy --replicas 2
 
 The log is replayed up to that time, and nothing in it after that is read: many futures are drawn from its past."""
 
+_COST = """Say what the jobs of a log would cost in the cloud, and what waiting it would save.
+
+For example: unspool cost sacct.txt -c config.yml -o OUT
+
+Write a configuration to begin with: unspool cost --init config.yml"""
+
 app = App(
     name="unspool",
     help="Replay any job log, on any platform, under any policy, and see what would have happened.",
@@ -58,6 +64,7 @@ app = App(
     version=lambda: version("unspool"),
 )
 app.command("unspool.cli.run:run", name="run", help="Replay a log under one policy or several, and compare them.")
+app.command("unspool.cli.cost:cost", name="cost", help=_COST)
 app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)
 app.command("unspool.cli.forecast:forecast", name="forecast", help=_FORECAST)
 app.command("unspool.cli.convert:convert", name="convert", help="Turn a log into another: its format, its jobs.")

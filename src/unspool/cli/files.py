@@ -6,8 +6,11 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
+
 from unspool.cli.config import RunConfig
 from unspool.cli.output import note, reading
+from unspool.errors import shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import pool_of_log
@@ -15,8 +18,9 @@ from unspool.platforms.cluster import is_spec
 from unspool.results.store import load_all as read_results
 from unspool.workloads import read_workload
 
-__all__ = ["kind_of", "platform_of_log", "read_log", "read_results"]
+__all__ = ["kind_of", "platform_of_log", "read_log", "read_results", "tell_reasons"]
 
+_REASONS = 3  # rejected records that are shown
 _PLATFORM_SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -54,3 +58,11 @@ def platform_of_log(log: Workload) -> Platform:
     platform = pool_of_log(log)
     note(f"no platform given: {platform.cores} cores, as the log says of its machine")
     return platform
+
+
+def tell_reasons(rejected: pl.DataFrame, file: str) -> None:
+    """The first records or jobs that were rejected, and in which file of the results all of them stand."""
+    for line, job_id, reason in rejected.head(_REASONS).select("line", "job_id", "reason").rows():
+        note(f"  line {line}, job {shown(str(job_id), 40)}: {reason}")
+    if len(rejected) > _REASONS:
+        note(f"  … and {len(rejected) - _REASONS:,} more; all of them stand in {file} (with -o)")

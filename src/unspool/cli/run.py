@@ -15,9 +15,9 @@ from cyclopts import Parameter
 import unspool
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.files import platform_of_log, read_log
+from unspool.cli.files import platform_of_log, read_log, tell_reasons
 from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json
-from unspool.errors import RunError, UnspoolError, shown
+from unspool.errors import RunError, UnspoolError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import read_platform
@@ -30,7 +30,6 @@ from unspool.workloads.sample import SAMPLE, read_sample
 
 __all__ = ["run"]
 
-_REASONS = 3  # rejected records that are shown
 _HOME = str(Path(unspool.__file__).parent)
 
 
@@ -225,7 +224,4 @@ def _tell_rejected(results: list[Result]) -> None:
         records, jobs = result.counts["rejected_records"], result.counts["rejected_jobs"]
         told = [counted(records, "record") + " of the log"] * (records > 0) + [counted(jobs, "job")] * (jobs > 0)
         note(f"rejected{f' under {result.policy}' if at else ''}: {', '.join(told)}")
-        for line, job_id, reason in rejected.head(_REASONS).rows():
-            note(f"  line {line}, job {shown(str(job_id), 40)}: {reason}")
-        if len(rejected) > _REASONS:
-            note(f"  … and {len(rejected) - _REASONS:,} more; all of them stand in rejected.parquet (with -o)")
+        tell_reasons(rejected, "rejected.parquet")

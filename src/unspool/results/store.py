@@ -27,6 +27,11 @@ _DIGEST = "workload_digest"
 _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
 _PARTS = {*_SIGNS, "platform.json", *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
 
+_COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
+_COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")
+_COST_PARTS = {*_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), "report.html"}
+_KINDS = ((_SIGNS, _PARTS), (_COST_SIGNS, _COST_PARTS))  # what a folder must hold to be ours, and what it may hold
+
 
 def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
     """Refuse a place that is taken or cannot be written to, before any work is done.
@@ -56,7 +61,8 @@ def _strange(path: Path) -> str | None:
     except OSError as error:
         return f"cannot be read ({error.strerror})"
     is_comparison = "comparison.json" in entries
-    known = {"comparison.json"} if is_comparison else _PARTS if entries.keys() >= _SIGNS else set()
+    kinds = (parts for signs, parts in _KINDS if entries.keys() >= signs)
+    known = {"comparison.json"} if is_comparison else next(kinds, set())
     for name, entry in entries.items():
         if is_comparison and entry.is_dir():
             strange = _strange(entry)

@@ -1,0 +1,187 @@
+"""`unspool cost`: what would these jobs cost in the cloud, and what waiting would it save?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from unspool.cli.bill import print_bill
+from unspool.cli.config import RunConfig
+from unspool.cli.files import read_log, tell_reasons
+from unspool.cli.output import Announcement, Progress, compiling_announcement, note, print_json, print_text
+from unspool.errors import InputError
+from unspool.faces.cloud.config import CostConfig, read_config
+from unspool.faces.cloud.jobs import selected, unix_time
+from unspool.faces.cloud.outputs import write_costs
+from unspool.faces.cloud.template import commented_config
+from unspool.metrics.cost import bands
+from unspool.model.platform import Platform
+from unspool.model.workload import Workload
+from unspool.platforms.catalogue import read_catalogue
+from unspool.results.costs import Costs, costs_of
+from unspool.results.run import run as simulate
+from unspool.results.store import check_free
+from unspool.workloads.files import replaced
+
+__all__ = ["cost"]
+
+Flag = Parameter(negative=(), show_default=False)
+
+
+def cost(
+    jobs: Path | None = None,
+    /,
+    *,
+    config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
+    catalogue: Path | None = None,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    force: Annotated[bool, Flag] = False,
+    init: Annotated[bool, Flag] = False,
+    starttime: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    endtime: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    queues: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    projects: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    format: str | None = None,
+    columns: Annotated[list[str] | None, Parameter(negative=())] = None,
+    policy: str | None = None,
+    seed: int | None = None,
+    replicas: int = 1,
+    json: Annotated[bool, Flag] = False,
+    strict: Annotated[bool, Flag] = False,
+    no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+) -> int:
+    """Say what the jobs of a log would cost in the cloud, and what waiting it would save.
+
+    For example: unspool cost sacct.txt -c config.yml -o OUT
+
+    Write a configuration to begin with: unspool cost --init config.yml
+
+    Parameters
+    ----------
+    jobs
+        The log of a scheduler, in any format that unspool reads. With --init, the file to write.
+    config
+        The configuration, config.yml as the AWS tool has it, with more keys. Without it, the defaults.
+    catalogue
+        Instance types and prices: CSV, or instance_type_info.json, packed with gzip or not. Without it, those that
+        ship.
+    out
+        Folder for the results: hourly_stats.csv, summary.json, jobs.csv, instances.csv, report.html and more.
+    force
+        Replace the results (with --init, the file) that are there. A folder with anything else in it never is.
+    init
+        Write a commented configuration to the file named, or to stdout, and do nothing else.
+    starttime
+        Leave out jobs that ended before this and hours before that of this: 2026-03-01T08:00:00 in UTC, or seconds
+        since 1970.
+    endtime
+        Leave out jobs submitted after this, and hours after that of this.
+    queues
+        Only jobs of these queues: regular expressions separated by commas; one after - leaves out; the first that
+        matches decides.
+    projects
+        The same for projects.
+    format
+        Format of the log, where its name and content do not tell (see: unspool plugins formats).
+    columns
+        For CSV and Parquet, our column = the file's, as in run_time=duration.
+    policy
+        How jobs are placed on machines. Without it, as configured: cheapest-fit.
+    seed
+        For the reclaims of spot instances. Without it, as configured: 0.
+    replicas
+        Repeat with so many seeds, and tell the 5-95 % band of every figure.
+    json
+        Print the summary as JSON.
+    strict
+        Exit with 2 if any record or job was rejected.
+    no_report
+        Do not write report.html.
+    """
+    if init:
+        return _write_config(jobs, force=force)
+    if jobs is None:
+        raise InputError("no log given; name one, as in unspool cost sacct.txt -c config.yml -o OUT")
+    if replicas < 1:
+        raise InputError(f"--replicas {replicas}: expected 1 or more")
+    if out is not None:
+        check_free(out, force=force)
+    settings = read_config(config)
+    settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
+    types = read_catalogue(catalogue)
+    platform = settings.platform(types)
+    notes = settings.notes(types)
+    for text in notes:
+        note(text)
+    log = read_log(jobs, format, RunConfig(columns=columns or []).column_map())
+    kept = selected(log, settings, starttime, endtime, queues, projects)
+    for text in kept.notes[len(log.notes) :]:
+        note(text)
+    window = {
+        "starttime": None if starttime is None else unix_time(starttime, "--starttime"),
+        "endtime": None if endtime is None else unix_time(endtime, "--endtime"),
+    }
+    found = _costs(kept, platform, settings, replicas, window, notes)
+    if out is not None:
+        with Announcement(f"writing {out} …"):
+            write_costs(found, out, force=force, report=not no_report)
+    for text in found.notes[len(notes) + len(kept.notes) :]:
+        note(text)
+    if count := len(found.rejected):
+        note("rejected: 1 record or job" if count == 1 else f"rejected: {count:,} records or jobs")
+        tell_reasons(found.rejected, "rejected.csv")
+    if json:
+        print_json(found.summary)
+    else:
+        print_bill(found.summary)
+    if out is not None:
+        note(f"results: {out}" if no_report else f"results: {out}, for people {out / 'report.html'}")
+    return 2 if strict and count else 0
+
+
+def _costs(
+    log: Workload,
+    platform: Platform,
+    settings: CostConfig,
+    replicas: int,
+    window: dict[str, Any],
+    notes: tuple[str, ...],
+) -> Costs:
+    """The costs with the seed that was given; with replicas, the bands over as many seeds from that on."""
+    compiling = compiling_announcement()
+    first: Costs | None = None
+    summaries = []
+    with Progress("repeating", "replicas") as repeating:
+        for at in range(replicas):
+            if at:
+                repeating(at, replicas)
+            with Progress(settings.placement) as progress:
+                result = simulate(
+                    log, platform, settings.placement, seed=settings.seed + at, progress=None if at else progress,
+                    compiling=lambda: compiling,
+                )  # fmt: skip
+            with Announcement("billing …"):
+                costs = costs_of(
+                    result, log, memory_bins_gib=settings.memory_bins_gib, run_time_bins_min=settings.run_time_bins_min,
+                    notes=notes, **window,
+                )  # fmt: skip
+            first = first or costs
+            summaries.append(costs.summary)
+    assert first is not None
+    if replicas == 1:
+        return first
+    told = {name: band for name, band in bands(summaries).items() if name != "seed"}
+    return replace(first, summary={**first.summary, "replicas": replicas, "bands": told})
+
+
+def _write_config(path: Path | None, *, force: bool) -> int:
+    if path is None:
+        print_text(commented_config().rstrip("\n"))
+        return 0
+    with replaced(path, force=force) as file:
+        file.write(commented_config().encode())
+    note(f"configuration: {path}")
+    return 0

@@ -1,0 +1,40 @@
+"""The folder that `unspool cost` writes: CSV and JSON files, and a page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+
+from unspool.faces.cloud.tables import instances_table, jobs_table, rejected_table
+from unspool.metrics.cost import GROUPED, cost_by, wait_bins
+from unspool.report import write_cost_report
+from unspool.results.costs import Costs
+from unspool.results.store import write_folder, write_json
+
+__all__ = ["write_costs", "write_files"]
+
+
+def write_costs(costs: Costs, folder: str | os.PathLike[str], *, force: bool = False, report: bool = True) -> Path:
+    """Write everything into a folder of its own, beside and renamed when whole."""
+    return write_folder(folder, lambda into: write_files(costs, into, report=report), force=force)
+
+
+def write_files(costs: Costs, folder: Path, *, report: bool = True) -> None:
+    """Write the files into an existing folder; floats are written so that they are read back as they are."""
+    tables: dict[str, pl.DataFrame | None] = {
+        "hourly_stats": costs.hourly,
+        "jobs": jobs_table(costs),
+        "instances": instances_table(costs),
+        "rejected": rejected_table(costs),
+        "waits_by_cores": wait_bins(costs.bill.jobs, "cores", run_minutes=costs.run_time_bins_min),
+        "waits_by_memory": wait_bins(costs.bill.jobs, "memory", costs.memory_bins_gib, costs.run_time_bins_min),
+        **{f"by_{column}": cost_by(costs.bill, column) for column in GROUPED},
+    }
+    for name, table in tables.items():
+        if table is not None:
+            table.write_csv(folder / f"{name}.csv")
+    write_json(folder / "summary.json", {**costs.summary, "notes": list(costs.notes)})
+    if report:
+        write_cost_report(costs, folder / "report.html")

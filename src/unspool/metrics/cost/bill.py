@@ -1,0 +1,169 @@
+"""The bill: what each machine and each job costs, to the second, and where the rest goes.
+
+A machine's paid time is boot (start to up), run (at least one job runs on it) and idle (all else). Boot is charged to
+the job that the machine was started for, run to the jobs on it by the limiting resource, idle to nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from unspool.engine.shares import (
+    ALWAYS,
+    BOOT,
+    HOUR_S,
+    IDLE,
+    LIFE,
+    MACHINE_DTYPE,
+    RUN,
+    RUN_DTYPE,
+    USED,
+    sweep,
+)
+from unspool.metrics.cost.window import Window
+
+__all__ = ["Bill", "bill"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_BILLINGS = {"life": LIFE, "always": ALWAYS, "used": USED}
+_KINDS = {"boot": BOOT, "run": RUN, "idle": IDLE}
+
+
+@dataclass(frozen=True, eq=False)
+class Bill:
+    """What is paid in the hours of a window.
+
+    `machines` and `jobs` are the tables of the run with their costs beside; `groups` has the plan and family of each
+    row of `cost_usd[kind, group, hour]` (kinds are boot, run, idle) and `core_hours[group, hour]`.
+    """
+
+    window: Window
+    machines: pl.DataFrame
+    jobs: pl.DataFrame
+    groups: pl.DataFrame
+    cost_usd: Floats
+    core_hours: Floats
+    unallocated_usd: float
+
+    @property
+    def total_usd(self) -> float:
+        """What all machines cost."""
+        return float(self.machines["cost_usd"].sum())
+
+
+def bill(
+    machines: pl.DataFrame,
+    attempts: pl.DataFrame,
+    allocations: pl.DataFrame,
+    jobs: pl.DataFrame,
+    window: Window,
+    *,
+    minimum_billed_s: float = 0.0,
+) -> Bill:
+    """Bill the machines of a run for the hours of a window.
+
+    Machines are numbered from 0; one row of `allocations` is one host of an attempt. Per host an attempt has its
+    cores and its job's memory over the number of its hosts, rounded up; no memory counts as 0.
+    """
+    machines = machines.sort("machine")
+    groups = machines.select("plan", "family").unique().sort("plan", "family")
+    paid = _machine_rows(machines, groups)
+    numbered = jobs.select("job_id", _memory_of(jobs)).with_row_index("job")
+    hosts = _hosts(attempts, allocations, numbered)
+    runs, by_finish = _run_rows(hosts)
+    cost = np.zeros((len(_KINDS), len(groups), window.hours))
+    core_s = np.zeros((len(groups), window.hours))
+    sweep(paid, runs, by_finish, window.begin_s, window.hours, minimum_billed_s, cost, core_s)
+    billed = _with_costs(machines, paid, hosts)
+    shares, orphaned_usd = _job_costs(billed, numbered, hosts["job"], runs["usd"])
+    return Bill(
+        window=window,
+        machines=billed,
+        jobs=jobs.with_columns(shares),
+        groups=groups,
+        cost_usd=cost,
+        core_hours=core_s / HOUR_S,
+        unallocated_usd=float(billed["idle_cost_usd"].sum()) + orphaned_usd,
+    )
+
+
+def _memory_of(jobs: pl.DataFrame) -> pl.Expr:
+    if "memory_bytes" not in jobs.columns:
+        return pl.lit(0, pl.Int64).alias("memory_bytes")
+    return pl.col("memory_bytes").fill_null(0)
+
+
+def _machine_rows(machines: pl.DataFrame, groups: pl.DataFrame) -> npt.NDArray[np.void]:
+    rows = np.zeros(len(machines), MACHINE_DTYPE)
+    numbered = groups.with_row_index("group")
+    found = machines.join(numbered, on=["plan", "family"], how="left", maintain_order="left")
+    rows["group"] = found["group"].to_numpy()
+    rows["billing"] = machines["billing"].cast(pl.String).replace_strict(_BILLINGS, return_dtype=pl.Int64).to_numpy()
+    rows["cores"] = machines["cores"].to_numpy()
+    rows["memory"] = machines["memory_bytes"].fill_null(0).to_numpy()
+    rows["usd_per_hour"] = machines["usd_per_hour"].fill_null(0.0).to_numpy()
+    stop = machines["stop_time"].cast(pl.Float64)
+    rows["start"] = machines["start_time"].cast(pl.Float64).fill_null(0.0).to_numpy()
+    rows["stop"] = stop.fill_null(0.0).to_numpy()
+    rows["up"] = machines["up_time"].cast(pl.Float64).fill_null(stop).fill_null(0.0).to_numpy()
+    return rows
+
+
+def _hosts(attempts: pl.DataFrame, allocations: pl.DataFrame, numbered: pl.DataFrame) -> pl.DataFrame:
+    """One row for each attempt that ran, on each of its machines, by (machine, start)."""
+    of_attempt = attempts.select(pl.col("attempt").cast(pl.Int64), "job_id", "start_time", "finish_time", "cores").join(
+        numbered, on="job_id", how="left", maintain_order="left"
+    )
+    placed = allocations.select(pl.col("attempt").cast(pl.Int64), pl.col("first_machine").cast(pl.Int64))
+    return (
+        placed.rename({"first_machine": "machine"})
+        .join(of_attempt.drop("job_id"), on="attempt", how="left", maintain_order="left")
+        .with_columns(-(-pl.col("cores", "memory_bytes").fill_null(0) // pl.len().over("attempt")))
+        .filter(pl.col("finish_time") > pl.col("start_time"))
+        .sort("machine", "start_time", maintain_order=True)
+    )
+
+
+def _run_rows(hosts: pl.DataFrame) -> tuple[npt.NDArray[np.void], Ints]:
+    runs = np.zeros(len(hosts), RUN_DTYPE)
+    for ours, column in (("machine", "machine"), ("start", "start_time"), ("finish", "finish_time"),
+                         ("cores", "cores"), ("memory", "memory_bytes")):  # fmt: skip
+        runs[ours] = hosts[column].to_numpy()
+    return runs, np.lexsort((runs["finish"], runs["machine"])).astype(np.int64)
+
+
+def _with_costs(machines: pl.DataFrame, paid: npt.NDArray[np.void], hosts: pl.DataFrame) -> pl.DataFrame:
+    jobs = hosts.select("machine", "job").unique().group_by("machine").agg(pl.len().cast(pl.Int64).alias("jobs"))
+    price = pl.col("usd_per_hour").fill_null(0.0)
+    return (
+        machines.with_columns(pl.Series(f"{kind}_s", paid[f"{kind}_s"]) for kind in _KINDS)
+        .with_columns((pl.col(f"{kind}_s") / HOUR_S * price).alias(f"{kind}_cost_usd") for kind in _KINDS)
+        .with_columns((pl.sum_horizontal(f"{kind}_s" for kind in _KINDS) / HOUR_S * price).alias("cost_usd"))
+        .join(jobs, on="machine", how="left", maintain_order="left")
+        .with_columns(pl.col("jobs").fill_null(0))
+    )
+
+
+def _job_costs(
+    machines: pl.DataFrame, numbered: pl.DataFrame, job: pl.Series, usd: Floats
+) -> tuple[list[pl.Series], float]:
+    """Boot, run and whole cost of each job, and what was paid for jobs that the table of jobs does not have."""
+    boots = machines.filter(pl.col("boot_cost_usd") > 0.0).select("boot_cost_usd", job_id="started_for")
+    started = boots.join(numbered, on="job_id", how="left", maintain_order="left")
+    boot, boot_orphaned = _summed(started["job"], started["boot_cost_usd"].to_numpy(), len(numbered))
+    run, run_orphaned = _summed(job, usd, len(numbered))
+    named = [pl.Series("boot_cost_usd", boot), pl.Series("run_cost_usd", run), pl.Series("cost_usd", boot + run)]
+    return named, boot_orphaned + run_orphaned
+
+
+def _summed(job: pl.Series, usd: Floats, jobs: int) -> tuple[Floats, float]:
+    """Dollars of each job, and of no job."""
+    at = job.cast(pl.Int64).fill_null(jobs).to_numpy()
+    sums = np.bincount(at, weights=usd, minlength=jobs + 1).astype(np.float64)
+    return sums[:jobs], float(sums[jobs])

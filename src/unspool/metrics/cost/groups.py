@@ -1,0 +1,44 @@
+"""Who pays: the cost of jobs by user, queue or project."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from unspool.engine.shares import HOUR_S
+from unspool.metrics.cost.bill import Bill
+
+__all__ = ["GROUPED", "UNALLOCATED", "cost_by"]
+
+GROUPED: tuple[str, ...] = ("user", "queue", "project")
+"""What costs are told by, where the log knows it."""
+
+UNALLOCATED = "(unallocated)"
+"""The row of what no job pays: idle time."""
+
+
+def cost_by(bill: Bill, column: str) -> pl.DataFrame | None:
+    """One row a user (queue, project), the most expensive first, and last what no job pays; None if all are unknown.
+
+    Jobs that do not say are one row with an empty name. Waiting saved is empty where no job's wait was logged.
+    """
+    jobs = bill.jobs
+    if column not in jobs.columns or jobs[column].null_count() == len(jobs):
+        return None
+    logged = pl.col("logged_wait") if "logged_wait" in jobs.columns else pl.lit(None, pl.Float64)
+    saved_s = (logged - pl.col("wait_time")).drop_nulls()
+    table = (
+        jobs.group_by(pl.col(column).cast(pl.String))
+        .agg(
+            pl.len().cast(pl.Int64).alias("jobs"),
+            ((pl.col("cores") * pl.col("run_time")).sum() / HOUR_S).alias("core_hours"),
+            pl.col("cost_usd").sum(),
+            pl.col("wait_time").mean().alias("mean_wait_s"),
+            logged.mean().alias("logged_mean_wait_s"),
+            pl.when(saved_s.len() > 0).then(saved_s.sum() / HOUR_S).alias("wait_saved_hours"),
+        )
+        .sort(["cost_usd", column], descending=[True, False], nulls_last=True)
+    )
+    rest = pl.DataFrame({column: [UNALLOCATED], "jobs": [0], "core_hours": [0.0], "cost_usd": [bill.unallocated_usd]})
+    return pl.concat([table, rest], how="diagonal_relaxed").with_columns(
+        cost_share=pl.col("cost_usd") / bill.total_usd if bill.total_usd else pl.lit(0.0)
+    )

@@ -1,0 +1,7 @@
+"""Pages about results: one file each that works offline."""
+
+from __future__ import annotations
+
+from unspool.report.cost import cost_report, write_cost_report
+
+__all__ = ["cost_report", "write_cost_report"]

@@ -1,0 +1,81 @@
+"""What a run in the cloud costs, put together: the bill, the hours, the figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from unspool.metrics.cost import Bill, bill, figures, hourly, window_of
+from unspool.metrics.cost.waits import MEMORY_GIB, RUN_MINUTES
+from unspool.model.workload import Workload
+from unspool.results.result import Result
+
+__all__ = ["Costs", "costs_of"]
+
+_FROM_LOG = ("machines", "memory_bytes", "logged_wait", "user", "queue", "project")
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """One run and what it costs: `bill` has the tables of machines and jobs with their costs, `summary` the figures.
+
+    `memory_bins_gib` and `run_time_bins_min` are upper bounds of the bins that waits are told by.
+    """
+
+    bill: Bill
+    hourly: pl.DataFrame
+    attempts: pl.DataFrame
+    allocations: pl.DataFrame
+    rejected: pl.DataFrame
+    summary: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    memory_bins_gib: tuple[float, ...] = MEMORY_GIB
+    run_time_bins_min: tuple[float, ...] = RUN_MINUTES
+
+
+def costs_of(
+    result: Result,
+    workload: Workload,
+    *,
+    starttime: float | None = None,
+    endtime: float | None = None,
+    memory_bins_gib: tuple[float, ...] = MEMORY_GIB,
+    run_time_bins_min: tuple[float, ...] = RUN_MINUTES,
+    notes: tuple[str, ...] = (),
+) -> Costs:
+    """The costs of a run. `starttime` and `endtime`, in seconds since 1970, leave out hours before and after."""
+    cloud = result.platform.cloud
+    jobs = _with_log(result.jobs, workload)
+    window = window_of(
+        result.machines, jobs, workload.origin_unix_s, starttime=starttime, endtime=endtime
+    )  # fmt: skip
+    minimum_s = 0.0 if cloud is None else cloud.minimum_billed_s
+    made = bill(result.machines, result.attempts, result.allocations, jobs, window, minimum_billed_s=minimum_s)
+    told = figures(made, result.attempts, result.allocations, cloud=cloud)
+    return Costs(
+        bill=made,
+        hourly=hourly(made, result.attempts),
+        attempts=result.attempts,
+        allocations=result.allocations,
+        rejected=result.rejected,
+        summary={
+            "workload": result.workload,
+            "policy": result.policy,
+            **told,
+            "rejected": len(result.rejected),
+            "seed": result.config["seed"],
+        },
+        notes=(*result.notes, *notes),
+        memory_bins_gib=memory_bins_gib,
+        run_time_bins_min=run_time_bins_min,
+    )
+
+
+def _with_log(jobs: pl.DataFrame, workload: Workload) -> pl.DataFrame:
+    """The jobs that ran, with what the log says of them and the run did not keep."""
+    missing = [name for name in _FROM_LOG if name not in jobs.columns and name in workload.table.columns]
+    if not missing:
+        return jobs
+    return jobs.join(workload.table.select("job_id", *missing), on="job_id", how="left", maintain_order="left")

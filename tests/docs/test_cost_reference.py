@@ -1,0 +1,47 @@
+"""The page on what `unspool cost` writes names what is written: no more, no less, tables in the same order."""
+
+import csv
+import json
+
+import pytest
+from tests.docs.test_reference import names, section, tables
+from tests.faces.test_cost_outputs import made_costs
+from tests.metrics.cost.tables import instance
+
+from unspool.faces.cloud.outputs import write_costs
+
+PAGE = "cost-outputs"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    machines = [instance(0, 60, 3600, family="FAMILY"), instance(0, 60, 3600, family="FAMILY", plan="spot")]
+    named = {name: {"a": "x"} for name in ("user", "queue", "project")}
+    costs = made_costs(machines, [("a", 0, 60, 900, 1, [0])], logged_wait={"a": 9.0}, **named)
+    costs.summary["seed"] = 0
+    return write_costs(costs, tmp_path_factory.mktemp("cost") / "out")
+
+
+def test_every_file_is_listed(folder):
+    assert sorted(names(tables(PAGE)[0])) == sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("file", "heading"),
+    [
+        ("hourly_stats.csv", "hourly_stats.csv"),
+        ("jobs.csv", "jobs.csv"),
+        ("instances.csv", "instances.csv"),
+        ("by_user.csv", "by_user.csv, by_queue.csv, by_project.csv"),
+        ("waits_by_cores.csv", "waits_by_cores.csv, waits_by_memory.csv"),
+        ("rejected.csv", "rejected.csv"),
+    ],
+)
+def test_every_column_is_listed_in_its_order(folder, file, heading):
+    assert names(tables(PAGE, heading)[0]) == next(csv.reader((folder / file).read_text().splitlines()))
+
+
+def test_every_figure_is_listed(folder):
+    summary = json.loads((folder / "summary.json").read_text())
+    assert sorted(names(tables(PAGE, "summary.json")[0])) == sorted(summary)
+    assert "`p5`" in section(PAGE, "summary.json")
