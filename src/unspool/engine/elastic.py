@@ -319,11 +319,12 @@ def room_for_instances(state: State) -> State:
     assert elastic is not None
     clock, rule = core.clock[0], elastic.rule[0]
     short = int(rule["short"])
+    starts = int(min(clock["queued"], clock["free"]))
     core = core._replace(
         attempts=longer(core.attempts, int(clock["attempts"]) + 1),
-        events=longer(core.events, int(clock["events"] + rule["live"] + clock["queued"]) + 2 * short + _SPARE),
+        events=longer(core.events, int(clock["events"] + rule["live"] + clock["queued"]) + starts + 2 * short + _SPARE),
     )
-    rows = int(clock["rows"]) + short
+    rows = int(clock["rows"]) + max(short, int(clock["free"]) if not rule["binds"] else 0)
     place = place._replace(rows=longer(place.rows, rows))
     elastic = elastic._replace(holds=longer(elastic.holds, rows))
     count = int(rule["machines"]) + short

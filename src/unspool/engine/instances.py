@@ -10,16 +10,18 @@ import math
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.draws import RECLAIMS, draw
-from unspool.engine.events import KIND_SHIFT, RECLAIM, STOP, push_event
+from unspool.engine.events import KIND_SHIFT, RECLAIM, STOP, UP, push_event
 from unspool.engine.fullest import put_in, take_out
 from unspool.engine.journal import arrive, end_attempt
-from unspool.engine.machines import free_machines, set_machine
-from unspool.engine.state import DECIDE, LOST, ROOM, Core, Elastic, Place
+from unspool.engine.machines import free_machines, is_on_machine, set_machine
+from unspool.engine.order import note_end
+from unspool.engine.state import DECIDE, LOST, QUEUED, ROOM, Array, Core, Elastic, Order, Place
 
 __all__ = [
-    "ANYWAY", "ON_DEMAND", "RESERVED", "SERVER", "SPOT", "arm_stop", "broken_off", "has_room_for", "hold_machines",
-    "index_machine", "is_stale_end", "leave_machines", "lose_instance", "only_stops_are_left", "start_instance",
-    "start_is_allowed", "stop_if_idle", "tree_of",
+    "ANYWAY", "ON_DEMAND", "RESERVED", "SERVER", "SPOT", "arm_stop", "bring_up", "broken_off", "cheapest_kind",
+    "fixed_that_fit", "has_room_for", "hold_machines", "index_machine", "is_stale_end", "leave_machines",
+    "lose_instance", "next_tick",
+    "only_stops_are_left", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
 ]  # fmt: skip
 
 SERVER, RESERVED, ON_DEMAND, SPOT = 0, 1, 2, 3
@@ -35,7 +37,7 @@ def tree_of(plan: int) -> int:
 
 
 @compiled
-def start_is_allowed(elastic: Elastic, kind: int, count: int) -> bool:
+def _is_allowed(elastic: Elastic, kind: int, count: int) -> bool:
     """Whether the limits leave room for so many instances of a kind."""
     quotas, kinds = elastic.quotas, elastic.kinds
     for at in (0, kinds[kind]["quota"]):
@@ -44,6 +46,46 @@ def start_is_allowed(elastic: Elastic, kind: int, count: int) -> bool:
         if quotas[at]["vcpus"] + count * kinds[kind]["vcpus"] > quotas[at]["most_vcpus"]:
             return False
     return True
+
+
+@compiled
+def cheapest_kind(place: Place, elastic: Elastic, shape: int, plan: int, count: int) -> int:
+    """The least expensive type that fits and of which the limits allow so many, or -1."""
+    by_price = elastic.by_price
+    for at in range(by_price.shape[1]):
+        kind = by_price[plan - ON_DEMAND, at]
+        if kind < 0:
+            return -1
+        if _fits(place.need, elastic.room, shape, kind) and _is_allowed(elastic, kind, count):
+            return kind  # type: ignore[no-any-return]
+    return -1
+
+
+@compiled
+def fixed_that_fit(place: Place, elastic: Elastic, shape: int) -> int:
+    """On how many machines of the platform a host would fit if they were empty."""
+    count = 0
+    for machine in range(elastic.rule[0]["fixed"]):
+        if _fits(place.need, elastic.capacity, shape, machine):
+            count += 1
+    return count
+
+
+@inlined
+def _fits(need: Array, room: Array, shape: int, at: int) -> bool:
+    """Whether an empty machine has what a host needs."""
+    fits = True
+    for resource in range(need.shape[1]):
+        if need[shape, resource] > room[at, resource]:
+            fits = False
+    return fits
+
+
+@inlined
+def next_tick(rule: Array, time: float) -> float:
+    """The first tick at a time or after it."""
+    every = rule[0]["frequency"]
+    return math.ceil((rule[0]["epoch"] + time) / every) * every - rule[0]["epoch"]  # type: ignore[no-any-return]
 
 
 @compiled
@@ -69,6 +111,8 @@ def start_instance(core: Core, place: Place, elastic: Elastic, kind: int, plan: 
     for resource in range(place.free.shape[1]):
         elastic.capacity[machine, resource] = elastic.room[kind, resource]
     _count(elastic, kind, 1)
+    if rule[0]["binds"] == 0:
+        push_event(core.clock, core.events, instances[machine]["up"], UP, machine)
     if plan == SPOT and rule[0]["reclaims"] > 0.0:
         chance = draw(rule[0]["seed"], RECLAIMS, kind, kinds[kind]["ordinal"])
         kinds[kind]["ordinal"] += 1
@@ -91,11 +135,30 @@ def _count(elastic: Elastic, kind: int, step: int) -> None:
 def _end_instance(core: Core, place: Place, elastic: Elastic, machine: int) -> None:
     """An instance that nobody holds is gone."""
     take_out(elastic.nodes, elastic.roots, place.free, machine)
-    set_machine(core, place, elastic.capacity, machine, 0.0)
     elastic.instances[machine]["stop"] = core.clock[0]["now"]
     _count(elastic, elastic.instances[machine]["kind"], -1)
-    core.clock[0]["releases"] += 1  # where limits are reached, others may be started now
+    if elastic.rule[0]["binds"] == 0:
+        elastic.lots[elastic.instances[machine]["job"]]["waits"] = 0  # it is looked at again, if it waits still
+    _give(core, place, elastic, machine, 0.0)
+
+
+@compiled
+def _give(core: Core, place: Place, elastic: Elastic, machine: int, share: float) -> None:
+    """Give a machine all that it has, or nothing; whatever was found out about room no longer holds."""
+    set_machine(core, place, elastic.capacity, machine, share)
+    core.clock[0]["releases"] += 1
     core.clock[0]["dirty"] = 1
+    core.clock[0]["planning"] = 0  # plans are made anew
+
+
+@compiled
+def bring_up(core: Core, place: Place | None, elastic: Elastic | None, machine: int) -> None:
+    """An instance has booted and can be used; if the job that it was started for goes on waiting, that is looked at."""
+    if elastic is None or place is None or elastic.instances[machine]["stop"] >= 0.0:
+        return
+    _give(core, place, elastic, machine, 1.0)
+    elastic.lots[elastic.instances[machine]["job"]]["waits"] = 0
+    arm_stop(core, elastic, machine)
 
 
 @compiled
@@ -142,6 +205,11 @@ def leave_machines(core: Core, place: Place | None, elastic: Elastic | None, job
     first_row = core.attempts[attempt]["first_row"]
     for row in range(first_row, first_row + core.attempts[attempt]["row_count"]):
         machine = int(place.rows[row]["first"])
+        if elastic.rule[0]["binds"] == 0:
+            for one in range(machine, int(place.rows[row]["last"]) + 1):
+                if _is_empty(place, elastic, one):
+                    arm_stop(core, elastic, one)
+            continue
         before, following = holds[row]["before"], holds[row]["next"]
         if before >= 0:
             holds[before]["next"] = following
@@ -150,8 +218,25 @@ def leave_machines(core: Core, place: Place | None, elastic: Elastic | None, job
         if following >= 0:
             holds[following]["before"] = before
         index_machine(core, place, elastic, machine)
-        if instances[machine]["hold"] < 0:
+        if _is_empty(place, elastic, machine):
             arm_stop(core, elastic, machine)
+
+
+@inlined
+def _is_empty(place: Place, elastic: Elastic, machine: int) -> bool:
+    """Whether nobody holds a machine that is there; every job holds a core at least."""
+    return bool(place.free[machine, 0] == elastic.capacity[machine, 0])
+
+
+@compiled
+def wake(core: Core, elastic: Elastic | None, subject: int) -> None:
+    """Somebody is to look at the queue: at all jobs that found no room or, by its number from 1, at one."""
+    core.clock[0]["dirty"] = 1
+    if elastic is None:
+        return
+    core.clock[0]["releases"] += 1
+    if elastic.rule[0]["binds"] == 0 and subject > 0:
+        elastic.lots[subject - 1]["waits"] = 0
 
 
 @compiled
@@ -176,7 +261,11 @@ def stop_if_idle(core: Core, place: Place | None, elastic: Elastic | None, machi
     if instances[machine]["stop"] >= 0.0:
         return
     instances[machine]["stop_armed"] = 0
-    if instances[machine]["hold"] >= 0:
+    if not _is_empty(place, elastic, machine):
+        return
+    if _is_kept(core, elastic, machine):
+        instances[machine]["stop_armed"] = 1
+        push_event(core.clock, core.events, core.clock[0]["now"] + max(elastic.rule[0]["idle"], 60.0), STOP, machine)
         return
     due = instances[machine]["empty_since"] + elastic.rule[0]["idle"]
     if due <= core.clock[0]["now"]:
@@ -186,13 +275,28 @@ def stop_if_idle(core: Core, place: Place | None, elastic: Elastic | None, machi
         push_event(core.clock, core.events, due, STOP, machine)
 
 
+@inlined
+def _is_kept(core: Core, elastic: Elastic, machine: int) -> bool:
+    """Whether the job that a machine was started for waits still, and need not make way for another."""
+    job = elastic.instances[machine]["job"]
+    is_waiting = core.fate[job]["state"] == QUEUED
+    return bool(elastic.rule[0]["binds"] == 0 and is_waiting and elastic.rule[0]["starved"] == 0)
+
+
 @compiled
-def lose_instance(core: Core, place: Place | None, elastic: Elastic | None, machine: int) -> None:
+def lose_instance(core: Core, place: Place | None, elastic: Elastic | None, order: Order | None, machine: int) -> None:
     """An instance is reclaimed: the jobs on it are requeued, on whatever other machines they were, and it is gone."""
     if elastic is None or place is None or elastic.instances[machine]["stop"] >= 0.0:
         return
     while elastic.instances[machine]["hold"] >= 0:
         _lose_attempt(core, place, elastic, elastic.holds[elastic.instances[machine]["hold"]]["job"])
+    at = core.clock[0]["running"] - 1 if elastic.rule[0]["binds"] == 0 else -1
+    while at >= 0:  # backwards, because those that end leave the list
+        job = core.running[at]["job"]
+        if is_on_machine(core, place, job, machine):
+            note_end(core, order, job)
+            _lose_attempt(core, place, elastic, job)
+        at -= 1
     elastic.instances[machine]["reclaimed"] = 1
     _end_instance(core, place, elastic, machine)
 
@@ -260,3 +364,12 @@ def broken_off(core: Core, place: Place | None, elastic: Elastic | None) -> int:
     if elastic is None or place is None or elastic.rule[0]["short"] == 0:
         return -1
     return DECIDE if has_room_for(core, place, elastic, elastic.rule[0]["short"]) else ROOM
+
+
+@compiled
+def room_for_stops(core: Core, elastic: Elastic | None) -> bool:
+    """Whether the heap holds the stop of every live instance, beside what a round of decisions can add."""
+    if elastic is None:
+        return True
+    starts = min(core.clock[0]["queued"], core.clock[0]["free"])
+    return bool(core.clock[0]["events"] + starts + elastic.rule[0]["live"] + _SPARE <= len(core.events))

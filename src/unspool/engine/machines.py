@@ -13,10 +13,8 @@ from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import Array, Core, Later, Place
 
 __all__ = [
-    "change_gain", "clear_later", "free_machines", "licences_suffice", "set_machine", "take_picked", "touch",
-    "units_left",
-    "units_that_fit",
-    "watch",
+    "change_gain", "clear_later", "free_machines", "is_on_machine", "licences_suffice", "set_machine", "take_picked",
+    "touch", "units_left", "units_that_fit", "watch",
 ]  # fmt: skip
 
 
@@ -228,3 +226,14 @@ def free_machines(core: Core, place: Place | None, job: int) -> None:
         _change_row(core, place, int(rows[row]["first"]), int(rows[row]["last"]), shape, int(rows[row]["units"]))
     for kind in range(len(place.licence)):
         place.licence[kind] += place.licence_need[shape, kind]
+
+
+@compiled
+def is_on_machine(core: Core, place: Place, job: int, machine: int) -> bool:
+    """Whether a running job holds a machine."""
+    attempt = core.fate[job]["attempt"]
+    first = core.attempts[attempt]["first_row"]
+    for row in range(first, first + core.attempts[attempt]["row_count"]):
+        if place.rows[row]["first"] <= machine <= place.rows[row]["last"]:
+            return True
+    return False

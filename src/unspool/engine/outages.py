@@ -6,7 +6,7 @@ import math
 
 from unspool.engine.compiled import compiled
 from unspool.engine.journal import arrive, cancel_end, end_attempt, release_dependents
-from unspool.engine.machines import free_machines, set_machine
+from unspool.engine.machines import free_machines, is_on_machine, set_machine
 from unspool.engine.order import note_end
 from unspool.engine.state import LOST, NEVER, Core, Links, Order, Outage, Place
 
@@ -64,7 +64,7 @@ def _lose_jobs(
     at = core.clock[0]["running"] - 1
     while at >= 0:
         job = core.running[at]["job"]
-        if _holds(core, place, job, machine):
+        if is_on_machine(core, place, job, machine):
             cancel_end(core, job)
             free_machines(core, place, job)
             note_end(core, order, job)
@@ -82,17 +82,6 @@ def _is_given_up(outage: Outage, job: int) -> bool:
     """Whether a job that lost a machine is over."""
     outage.losses[job] += 1
     return bool(outage.rule[0]["fate"] == KILL or outage.losses[job] >= outage.rule[0]["most"])
-
-
-@compiled
-def _holds(core: Core, place: Place, job: int, machine: int) -> bool:
-    """Whether a running job holds a machine."""
-    attempt = core.fate[job]["attempt"]
-    first = core.attempts[attempt]["first_row"]
-    for row in range(first, first + core.attempts[attempt]["row_count"]):
-        if place.rows[row]["first"] <= machine <= place.rows[row]["last"]:
-            return True
-    return False
 
 
 @compiled

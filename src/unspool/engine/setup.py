@@ -42,7 +42,7 @@ from unspool.engine.state import (
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.model.workload import Workload
 
-__all__ = ["Problem", "estimates_of", "grow", "no_plan", "no_shadow", "pose"]
+__all__ = ["Problem", "estimates_of", "grow", "no_later", "no_plan", "no_shadow", "pose"]
 
 _HOUR_S = 3600.0
 _SPARE = 64
@@ -88,7 +88,7 @@ def pose(workload: Workload, platform: Platform, *, seed: int = 0, kill_at_wallt
     place = None if platform.is_pool and not platform.licences else _place(asked, platform, len(used))
     state = State(_core(jobs, estimate[used], platform, linked), place, links=links)
     if place is not None and not _is_countable(asked, platform):
-        state = state._replace(later=_later(place))
+        state = state._replace(later=no_later(place))
     if place is not None and platform.cloud is not None:
         state = with_cloud(state, place, asked, used, workload, platform, seed)
         return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
@@ -173,7 +173,8 @@ def _place(asked: Asked, platform: Platform, jobs: int) -> Place:
     )  # fmt: skip
 
 
-def _later(place: Place) -> Later:
+def no_later(place: Place) -> Later:
+    """What machines have free later, with nothing found yet."""
     return Later(
         np.zeros_like(place.free),
         np.zeros_like(place.free),

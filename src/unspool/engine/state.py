@@ -198,6 +198,8 @@ ELASTIC = np.dtype(
         ("seed", "u8"),
         ("looked", "i8"),  # value of `releases` when all waiting jobs were last looked at
         ("may_start", "i8"),  # 1: instances can be started at all
+        ("starved", "i8"),  # 1: limits keep machines from a job, so that none is kept for another
+        ("binds", "i8"),  # 1: jobs are bound to machines that still boot; 0: a machine is there when it is up
     ],
     align=True,
 )

@@ -23,14 +23,14 @@ from unspool.errors import DecisionError, RunError
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
-from unspool.policies.base import OUTSIDE, CompiledScheduler, Decision, Scheduler
+from unspool.policies.base import CHEAPEST_FIT, OUTSIDE, CompiledScheduler, Decision, Scheduler
 from unspool.policies.orders import Fcfs as FcfsOrder
 from unspool.policies.orders import QueueOrder
 from unspool.policies.view import Job, View
 from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.futures import Future, give_future
-from unspool.simulation.loop import compile_for, decide_once, run_on
+from unspool.simulation.loop import compile_for, decide_once, provide_once, run_on
 from unspool.simulation.tutor import Tutor
 from unspool.simulation.weather import Weather
 
@@ -169,12 +169,16 @@ class Engine:
             self._last_policy = None
         self._left_to_built_in = False
         self._carry_out(listed)
+        if self.state.elastic is not None:
+            provide_once(self.state)
         if ready_at is not None and ready_at > self.now:
             self._ready_at = ready_at
             self._missed = False
 
     def decide(self, policy: CompiledScheduler) -> None:
         """Let a built-in policy decide the present instant."""
+        if policy.code == CHEAPEST_FIT:
+            raise RunError("cheapest-fit binds jobs to machines from their start on: it decides whole runs only")
         if policy != self._last_policy:
             self._forget_rounds()
         self._adopt(policy)

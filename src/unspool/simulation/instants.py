@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, RECLAIM, STOP, WAKE, pop_event
+from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, pop_event
 from unspool.engine.guess import learn, predict
 from unspool.engine.instances import (
+    bring_up,
     broken_off,
     is_stale_end,
     leave_machines,
     lose_instance,
     only_stops_are_left,
+    room_for_stops,
     stop_if_idle,
+    wake,
 )
 from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
 from unspool.engine.machines import free_machines
@@ -57,6 +60,7 @@ def to_next_decision(state: State) -> int:
             if clock[0]["dirty"] != 0:
                 if _each_start_sees_to_room(state.elastic) or (
                     _has_room(core)
+                    and room_for_stops(core, state.elastic)
                     and _room_for_rows(core, state.place)
                     and room_to_plan(core, state.place, state.later, state.plan)
                 ):
@@ -107,10 +111,11 @@ def to_next_decision(state: State) -> int:
             elif kind == ARRIVAL:
                 arrive(core, subject)
             elif kind == WAKE:
-                clock[0]["dirty"] = 1
-                clock[0]["releases"] += 1 if state.elastic is not None else 0
+                wake(core, state.elastic, subject)
             elif kind == RECLAIM:
-                lose_instance(core, state.place, state.elastic, subject)
+                lose_instance(core, state.place, state.elastic, state.order, subject)
+            elif kind == UP:
+                bring_up(core, state.place, state.elastic, subject)
             elif kind == STOP:
                 stop_if_idle(core, state.place, state.elastic, subject)
             elif kind == DEFERRED:
@@ -165,8 +170,10 @@ def _must_wait(core: Core) -> bool:
 
 @compiled
 def _each_start_sees_to_room(elastic: Elastic | None) -> bool:
-    """Whether machines can be started, so that nobody knows beforehand what a round of decisions adds."""
-    return elastic is not None
+    """Whether jobs are placed on machines that are started for them, so that nobody knows beforehand what is added."""
+    if elastic is None:
+        return False
+    return bool(elastic.rule[0]["binds"] != 0)
 
 
 @inlined

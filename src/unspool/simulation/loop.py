@@ -8,6 +8,7 @@ from unspool.engine.compiled import compiled, inlined
 from unspool.engine.order import rank
 from unspool.engine.state import DECIDE, PAUSE, State
 from unspool.policies.base import CHEAPEST_FIT, CONSERVATIVE, EASY, FCFS, FILLER, OUTSIDE
+from unspool.policies.provisioners.demand import provide
 from unspool.policies.schedulers.cheapestfit import cheapest_fit
 from unspool.policies.schedulers.conservative import conservative
 from unspool.policies.schedulers.easy import easy
@@ -15,7 +16,7 @@ from unspool.policies.schedulers.fcfs import fcfs
 from unspool.policies.schedulers.filler import filler
 from unspool.simulation.instants import to_next_decision
 
-__all__ = ["compile_for", "decide_once", "run_on"]
+__all__ = ["compile_for", "decide_once", "provide_once", "run_on"]
 
 
 _MOST_ROUNDS = 1 << 17  # then Python gets a turn, to see whether somebody wants to stop
@@ -34,6 +35,8 @@ def _decide(state: State, policy: int) -> None:
         filler(state.core, state.place, state.later)
     elif policy == CHEAPEST_FIT:
         cheapest_fit(state.core, state.place, state.elastic)
+    if policy != CHEAPEST_FIT:
+        provide(state.core, state.place, state.elastic)
 
 
 @compiled
@@ -55,6 +58,12 @@ def run_on(state: State, policy: int) -> int:
         rounds += 1
         if clock[0]["attempts"] >= clock[0]["pause_at"] or rounds == _MOST_ROUNDS:
             return PAUSE
+
+
+@compiled
+def provide_once(state: State) -> None:
+    """Start machines for jobs that wait at the present instant, after somebody else decided on those that are there."""
+    provide(state.core, state.place, state.elastic)
 
 
 def compile_for(state: State) -> None:

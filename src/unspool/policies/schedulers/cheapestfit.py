@@ -6,7 +6,6 @@ placed, also to those that still boot.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,12 +14,12 @@ from unspool.engine.events import WAKE, push_event
 from unspool.engine.fullest import first_with_room, next_with_room
 from unspool.engine.instances import (
     ANYWAY,
-    ON_DEMAND,
+    cheapest_kind,
     has_room_for,
     hold_machines,
     index_machine,
+    next_tick,
     start_instance,
-    start_is_allowed,
     tree_of,
 )
 from unspool.engine.journal import begin_when_up
@@ -85,7 +84,7 @@ def _let_wait(core: Core, elastic: Elastic, job: int) -> None:
     """A job found no room; if it is only later that it may go to the cloud, somebody must look at it then."""
     lots = elastic.lots
     if lots[job]["waits"] == 0 and core.clock[0]["now"] < lots[job]["burst_at"] < NEVER:
-        push_event(core.clock, core.events, lots[job]["burst_at"], WAKE, job)
+        push_event(core.clock, core.events, lots[job]["burst_at"], WAKE, 0)
     lots[job]["waits"] = 1
 
 
@@ -94,15 +93,15 @@ def _tick(core: Core, place: Place, elastic: Elastic) -> None:
     """At a tick place all that wait; see to it that there is a next one while somebody waits."""
     clock, rule = core.clock, elastic.rule
     now = clock[0]["now"]
-    is_tick = _next_tick(rule, now) == now
+    is_tick = next_tick(rule, now) == now
     if is_tick and rule[0]["ticked"] != now:  # once an instant
         if not _pack(core, place, elastic):
             return
         rule[0]["ticked"] = now
     if clock[0]["queued"] > 0 and rule[0]["tick"] <= now and (not is_tick or _can_change(core)):
-        following = _next_tick(rule, now)
+        following = next_tick(rule, now)
         if following <= now:
-            following = _next_tick(rule, now + rule[0]["frequency"])
+            following = next_tick(rule, now + rule[0]["frequency"])
         rule[0]["tick"] = following
         push_event(clock, core.events, following, WAKE, 0)
 
@@ -111,13 +110,6 @@ def _tick(core: Core, place: Place, elastic: Elastic) -> None:
 def _can_change(core: Core) -> bool:
     """Whether anything can still happen that makes room, so that nobody waits for ticks for ever."""
     return bool(core.clock[0]["events"] > 0 or core.clock[0]["next_arrival"] < len(core.jobs))
-
-
-@inlined
-def _next_tick(rule: Array, time: float) -> float:
-    """The first tick at a time or after it."""
-    every = rule[0]["frequency"]
-    return math.ceil((rule[0]["epoch"] + time) / every) * every - rule[0]["epoch"]  # type: ignore[no-any-return]
 
 
 @compiled
@@ -166,7 +158,7 @@ def _place(core: Core, place: Place, elastic: Elastic, job: int, may_start: bool
         _pick(core, place, elastic, shape, hosts, tree_of(plan))
         missing = hosts - clock[0]["picked"]
         if missing > 0 and may_start:
-            kind = _cheapest_kind(place, elastic, shape, plan, missing)
+            kind = cheapest_kind(place, elastic, shape, plan, missing)
             if kind >= 0:
                 for _ in range(missing):
                     machine = start_instance(core, place, elastic, kind, plan, job)
@@ -200,29 +192,6 @@ def _append(core: Core, place: Place, machine: int) -> None:
     place.picked[at]["last"] = machine
     place.picked[at]["units"] = 1
     core.clock[0]["picked"] = at + 1
-
-
-@compiled
-def _cheapest_kind(place: Place, elastic: Elastic, shape: int, plan: int, count: int) -> int:
-    """The least expensive type that fits and of which the limits allow so many, or -1."""
-    by_price = elastic.by_price
-    for at in range(by_price.shape[1]):
-        kind = by_price[plan - ON_DEMAND, at]
-        if kind < 0:
-            return -1
-        if _fits(place.need, elastic.room, shape, kind) and start_is_allowed(elastic, kind, count):
-            return kind  # type: ignore[no-any-return]
-    return -1
-
-
-@inlined
-def _fits(need: Array, room: Array, shape: int, kind: int) -> bool:
-    """Whether an empty machine of a kind has what a host needs."""
-    fits = True
-    for resource in range(need.shape[1]):
-        if need[shape, resource] > room[kind, resource]:
-            fits = False
-    return fits
 
 
 @compiled

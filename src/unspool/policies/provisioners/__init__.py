@@ -1,0 +1,1 @@
+"""Provisioners: what brings machines up for jobs that wait."""

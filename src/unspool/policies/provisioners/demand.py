@@ -1,0 +1,66 @@
+"""Machines on demand, for schedulers that know of them only when they are up: one for each host of a waiting job."""
+
+from __future__ import annotations
+
+from unspool.engine.compiled import compiled
+from unspool.engine.events import WAKE, push_event
+from unspool.engine.instances import cheapest_kind, fixed_that_fit, has_room_for, next_tick, start_instance
+from unspool.engine.queue import next_waiting
+from unspool.engine.selection import pick
+from unspool.engine.state import Core, Elastic, Place
+
+__all__ = ["provide"]
+
+
+@compiled
+def provide(core: Core, place: Place | None, elastic: Elastic | None) -> None:
+    """Start machines for the jobs that wait, in queue order, and that nothing was started for.
+
+    A job for which there is room waits because its scheduler wants it so. Which job gets a machine when it is up, the
+    scheduler says; if that is another one, the job that it was started for is looked at again, and else the machine is
+    kept for it. Where limits leave a job without, those behind it get none.
+    """
+    if place is None or elastic is None or elastic.rule[0]["may_start"] == 0:
+        return
+    clock, rule, lots = core.clock, elastic.rule, elastic.lots
+    rule[0]["short"] = rule[0]["starved"] = 0
+    now = clock[0]["now"]
+    slot = next_waiting(core, 0)
+    while slot >= 0:
+        job = core.waiting[slot]["job"]
+        if lots[job]["waits"] == 0:
+            when = lots[job]["burst_at"]
+            if rule[0]["frequency"] > 0.0:
+                when = next_tick(rule, max(when, now))
+            if when > now:
+                lots[job]["waits"] = 1
+                push_event(clock, core.events, when, WAKE, job + 1)
+            elif not pick(core, place, job):
+                hosts = place.shapes[core.jobs[job]["shape"]]["units"]
+                if not has_room_for(core, place, elastic, hosts):
+                    rule[0]["short"] = hosts
+                    return
+                if not _start(core, place, elastic, job, hosts):
+                    rule[0]["starved"] = 1
+                    return
+        slot = next_waiting(core, slot + 1)
+
+
+@compiled
+def _start(core: Core, place: Place, elastic: Elastic, job: int, hosts: int) -> bool:
+    """Start the machines of a job, all of the least expensive type that fits.
+
+    Where limits do not allow all, only those that the machines of the platform cannot stand in for, or none.
+    """
+    plan = elastic.lots[job]["plan"]
+    shape = core.jobs[job]["shape"]
+    kind = cheapest_kind(place, elastic, shape, plan, hosts)
+    if kind < 0:
+        hosts = max(hosts - fixed_that_fit(place, elastic, shape), 1)
+        kind = cheapest_kind(place, elastic, shape, plan, hosts)
+    if kind < 0:
+        return False
+    elastic.lots[job]["waits"] = 1
+    for _ in range(hosts):
+        start_instance(core, place, elastic, kind, plan, job)
+    return True
