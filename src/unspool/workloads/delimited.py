@@ -106,7 +106,7 @@ def plain_lines(path: AnyPath, comment: bytes | None = None) -> Iterator[Lines]:
         text = _as_utf8(block.removeprefix(_BYTE_ORDER_MARK) if first_line == 1 else block)
         text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
         count = text.count(b"\n")
-        marks = (b"\n", comment) if comment else (b"\n",)
+        marks = (b"\n", comment) if comment and comment in text else (b"\n",)
         if any(text.startswith(mark) or b"\n" + mark in text for mark in marks):
             yield drop_lines(text, first_line, comment)
         else:

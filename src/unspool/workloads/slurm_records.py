@@ -120,7 +120,7 @@ def _typed(jobs: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
         **{f"{role}_us": to_moments(jobs[role]) for role in _DATES},
         "elapsed_s": _clock_or_number(jobs["elapsed"], 1.0),
         "limit_s": _clock_or_number(jobs["limit"], 60.0),
-        "cpu_s": by_distinct(jobs["cpu_time"], to_clock),
+        "cpu_s": to_clock(jobs["cpu_time"]),
         "own_cpus": by_distinct(jobs["cpus"], to_count),
         "own_asked_cpus": by_distinct(jobs["asked_cpus"], to_count),
         "given_cpus": by_distinct(given, lambda cells: tres_amount(cells, "cpu").cast(pl.Int64, strict=False)),
@@ -156,12 +156,12 @@ def _typed(jobs: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
 
 def _clock_or_number(cells: pl.Series, unit_s: float) -> pl.Series:
     """Seconds of a clock, or of the bare numbers of Slurm's raw fields."""
-
-    def seconds(texts: pl.Series) -> pl.Series:
-        clock = to_clock(texts)
-        return clock.zip_with(clock.is_not_null(), to_size(texts.set(~texts.str.contains(r"^[0-9]+$"), None)) * unit_s)
-
-    return by_distinct(cells, seconds)
+    clocks = to_clock(cells)
+    rest = cells.set(clocks.is_not_null(), None)
+    if rest.null_count() == len(rest):
+        return clocks
+    numbers = rest.set(~rest.str.contains(r"^[0-9]{1,12}$"), None).cast(pl.Float64) * unit_s
+    return clocks.zip_with(clocks.is_not_null(), numbers)
 
 
 def _usable(jobs: pl.DataFrame, names: Mapping[str, str]) -> tuple[pl.DataFrame, pl.DataFrame]:
