@@ -122,7 +122,7 @@ def recognises(start: bytes) -> bool:
     fields = first_record(start, b"#").split(b"|")
     if len(fields) > 1 and _is_header(fields):
         return True
-    return len(fields) in _WIDTHS and _JOB_ID.match(fields[1]) is not None
+    return b"\0" not in start and len(fields) in _WIDTHS and _JOB_ID.match(fields[1]) is not None
 
 
 def _is_header(fields: list[bytes]) -> bool:
@@ -153,8 +153,8 @@ def _cut(text: bytes) -> list[list[bytes]]:
 def _layout_by_names(header: list[str], path: AnyPath, *, is_header: bool = True) -> _Layout:
     lower = [name.lower() for name in header]
     at: dict[str, int] = {}
-    for role, names in FIELDS.items():
-        found = next((lower.index(name.lower()) for name in names if name.lower() in lower), None)
+    for role, fields in FIELDS.items():
+        found = next((lower.index(name.lower()) for name in fields if name.lower() in lower), None)
         if found is not None:
             at[role] = found
     named = [name for name in header if name]

@@ -16,9 +16,9 @@ import polars as pl
 from unspool.errors import InputError, shown
 from unspool.model.workload import COLUMNS, MOST_CORES, MOST_SECONDS, Workload, rejected_table
 from unspool.workloads.files import AnyPath, read_blocks, replaced
-from unspool.workloads.lines import Lines, drop_lines, set_ragged_apart
+from unspool.workloads.lines import Lines, drop_lines, first_record, set_ragged_apart
 
-__all__ = ["read_swf", "write_swf"]
+__all__ = ["read_swf", "recognises", "write_swf"]
 
 _FIELDS: tuple[str, ...] = (
     *("job_id", "submit_time", "logged_wait", "run_time", "logged_cores", "cpu_time"),
@@ -119,6 +119,16 @@ def write_swf(workload: Workload, path: AnyPath, *, force: bool = False) -> tupl
         file.write(_header_of(workload).encode())
         table.write_csv(file, include_header=False, separator=" ", null_value="-1", quote_style="never")
     return tuple(notes)
+
+
+def recognises(start: bytes) -> bool:
+    """Whether a file that begins so is SWF: a comment, or as many fields as SWF has.
+
+    >>> recognises(b"; MaxProcs: 8"), recognises(b"a,b,c")
+    (True, False)
+    """
+    first = first_record(start)
+    return b"\0" not in start and (first.startswith(b";") or len(first.split()) == len(_FIELDS))
 
 
 def _record_lines(path: AnyPath, comments: list[bytes]) -> Iterator[Lines]:
