@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from unspool.errors import InputError, shown
 from unspool.model.workload import Workload, rejected_table
 from unspool.workloads.delimited import plain_lines
 from unspool.workloads.files import AnyPath
-from unspool.workloads.lines import Lines, first_record, set_ragged_apart
+from unspool.workloads.lines import Lines, Ragged, first_record, set_ragged_apart
 from unspool.workloads.slurm_records import Part, part_of
 
 __all__ = ["FIELDS", "POSITIONAL", "read_sacct", "recognises"]
@@ -56,6 +57,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """What is taken from a file, and the fields that tell it; of several in one file the first counts."""
 
+_BLOCKS_AHEAD = 2
 _WIDTHS = (len(POSITIONAL) - 1, len(POSITIONAL), len(POSITIONAL) + 1)  # --parsable ends each line with a bar
 _NEEDS = (("job",), ("submit", "eligible"), ("elapsed", "end"), ("cpus", "given", "asked_cpus"))
 _JOB_ID = re.compile(rb"[0-9]+([_+.\[]|$)")
@@ -92,25 +94,24 @@ def read_sacct(path: AnyPath) -> Workload:
     ('7', 86400.0, 4, 8589934592, 204800, 300.0)
     """
     layout: _Layout | None = None
-    parts: list[Part] = []
-    rejected = [rejected_table()]
-    for lines in plain_lines(path, b"#"):
-        if not lines.text:
-            continue
-        if layout is None:
-            layout = _layout_of(lines.text, path)
-        lines, ragged = set_ragged_apart(lines, b"|", layout.width)
-        reason = f"fields; expected {layout.width}, as in the first line"
-        rejected.append(
-            rejected_table([(at, shown(_cell(cut, layout.at["job"])), f"{len(cut)} {reason}") for at, cut in ragged])
-        )
-        part = part_of(_frame(lines, layout), layout.names)
-        parts.append(part)
-        rejected.append(part.rejected)
+    parts: list[Future[Part]] = []
+    ragged = [rejected_table()]
+    # Polars leaves the second core to us: one block is cut into cells while the block before it becomes jobs.
+    with ThreadPoolExecutor(1) as worker:
+        for lines in plain_lines(path, b"#"):
+            if not lines.text:
+                continue
+            layout = layout or _layout_of(lines.text, path)
+            lines, misfits = set_ragged_apart(lines, b"|", layout.width)
+            ragged.append(_as_rejected(misfits, layout))
+            if len(parts) >= _BLOCKS_AHEAD:
+                parts[-_BLOCKS_AHEAD].result()
+            parts.append(worker.submit(part_of, _frame(lines, layout), layout.names))
     if layout is None:
         raise InputError(f"{path}: only comments or blank lines; expected lines of sacct --parsable2")
-    left_out = pl.concat(rejected).sort("line", maintain_order=True)
-    return _workload_of(parts, layout, left_out, path)
+    done = [part.result() for part in parts]
+    rejected = pl.concat([*ragged, *(part.rejected for part in done)]).sort("line", maintain_order=True)
+    return _workload_of(done, layout, rejected, path)
 
 
 def recognises(start: bytes) -> bool:
@@ -190,6 +191,13 @@ def _frame(lines: Lines, layout: _Layout) -> pl.DataFrame:
     return frame.filter(~is_header.fill_null(False)) if is_header.any() else frame
 
 
+def _as_rejected(misfits: list[Ragged], layout: _Layout) -> pl.DataFrame:
+    reason = f"fields; expected {layout.width}, as in the first line"
+    at = layout.at["job"]
+    cells = [(line, fields[at].decode() if at < len(fields) else "", len(fields)) for line, fields in misfits]
+    return rejected_table([(line, shown(job), f"{count} {reason}") for line, job, count in cells])
+
+
 def _workload_of(parts: list[Part], layout: _Layout, rejected: pl.DataFrame, path: AnyPath) -> Workload:
     jobs = pl.concat([part.jobs for part in parts])
     left_out = sum((part.left_out for part in parts), Counter[str]())
@@ -258,7 +266,3 @@ def _nothing_usable(path: AnyPath, rejected: pl.DataFrame, left_out: Counter[str
     if steps:
         return InputError(f"{path}: only steps of {steps} jobs, and not the jobs; run sacct without a filter on JobID")
     return InputError(f"{path}: no jobs, only the names of columns; expected one job or step a line")
-
-
-def _cell(fields: list[bytes], at: int) -> str:
-    return fields[at].decode() if at < len(fields) else ""
