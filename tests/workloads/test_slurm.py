@@ -205,7 +205,7 @@ def test_states_are_numbered_as_in_swf(tmp_path):
          "2024-05-01T12:30:00"),
         ({"Elapsed": "long", "End": "2024-05-01T08:00:00"}, "Elapsed is 'long'; expected a date after Start"),
         ({"NCPUS": "0"}, "NCPUS is '0'; expected a whole number of cores, 1 or more"),
-        ({"NCPUS": "1.5", "ReqCPUS": ""}, "NCPUS is '1.5'; expected a whole number of cores, 1 or more"),
+        ({"NCPUS": "1.5"}, "NCPUS is '1.5'; expected a whole number of cores, 1 or more"),
         ({"AllocNodes": "two"}, "AllocNodes is 'two'; expected a whole number of machines"),
         ({"ReqMem": "lots"}, "ReqMem is 'lots'; expected a size such as 4G, 2Gc or 4Gn"),
         ({"NCPUS": "9" * 15}, "cores, machines or GPUs are beyond any cluster's"),
@@ -223,8 +223,8 @@ def test_lines_of_another_width_are_rejected(tmp_path):
     workload = read(tmp_path, line(), line(JobID="7") + "|x|y", line(JobID="8")[:40], line(JobID="9"))
     assert workload.table["job_id"].to_list() == ["100", "9"]
     assert workload.rejected.rows() == [
-        (2, "7", "28 fields; expected 26, as in the first line"),
-        (3, "8", "7 fields; expected 26, as in the first line"),
+        (2, "7", "28 fields; expected 26, as in the other lines"),
+        (3, "8", "7 fields; expected 26, as in the other lines"),
     ]
 
 
@@ -263,7 +263,7 @@ def test_odd_values_are_mended_and_counted(tmp_path):
     workload = named(
         tmp_path,
         {"JobID": "1", "Start": "2024-05-01T08:00:30", "Timelimit": "UNLIMITED", "AllocNodes": "0"},
-        {"JobID": "2", "Eligible": "2024-05-01T07:59:00", "Timelimit": "a while"},
+        {"JobID": "2", "Eligible": "2024-05-01T07:59:00", "Timelimit": "a while", "Elapsed": "INVALID"},
         {"JobID": "2.0", "MaxRSS": "much"},
     )
     assert column(workload, "logged_wait") == {"1": 0.0, "2": 360.0}
@@ -271,9 +271,11 @@ def test_odd_values_are_mended_and_counted(tmp_path):
     assert column(workload, "ineligible_time") == {"1": 60.0, "2": 0.0}
     assert column(workload, "machines") == {"1": 1, "2": 2}
     assert column(workload, "walltime") == {}
+    assert column(workload, "run_time") == {"1": 600.0, "2": 600.0}
     assert {
         "1 jobs started before they were eligible: their logged wait is 0",
         "1 jobs were eligible before they were submitted: taken as submitted then",
+        "1 values of Elapsed are no duration: End - Start is taken",
         "1 values of Timelimit or TotalCPU are no duration: ignored",
         "1 values of MaxRSS are no size: ignored",
     } < set(workload.notes)
@@ -319,6 +321,7 @@ def test_the_content_tells_the_format_whatever_the_name(tmp_path, name, lines):
 
 def test_other_files_are_not_taken_for_it():
     assert recognises(line(State="ODD").encode())
+    assert recognises(f"{line()[:60]}\n{line()}\n".encode())
     for other in (b"", b"a|b", b"JobID,State,Submit", b"JobID State", b"; comment", b"\0|" * 30):
         assert not recognises(other)
 

@@ -61,7 +61,7 @@ _BLOCKS_AHEAD = 2
 _WIDTHS = (len(POSITIONAL) - 1, len(POSITIONAL), len(POSITIONAL) + 1)  # --parsable ends each line with a bar
 _NEEDS = (("job",), ("submit", "eligible"), ("elapsed", "end"), ("cpus", "given", "asked_cpus"))
 _JOB_ID = re.compile(rb"[0-9]+([_+.\[]|$)")
-_ASK = "ask sacct for it with --format, as in docs/reference/slurm.md"
+_ASK = "ask sacct for it with --format, as `unspool convert --help` shows"
 
 
 class _Layout(NamedTuple):
@@ -71,6 +71,7 @@ class _Layout(NamedTuple):
     at: dict[str, int]
     names: dict[str, str]
     unused: tuple[str, ...]
+    has_header: bool
 
 
 def read_sacct(path: AnyPath) -> Workload:
@@ -120,10 +121,11 @@ def recognises(start: bytes) -> bool:
     >>> recognises(b"JobID|State|Submit"), recognises(b"a|b|c")
     (True, False)
     """
-    fields = first_record(start, b"#").split(b"|")
-    if len(fields) > 1 and _is_header(fields):
-        return True
-    return b"\0" not in start and len(fields) in _WIDTHS and _JOB_ID.match(fields[1]) is not None
+    first = first_record(start, b"#").split(b"|")
+    if b"\0" in start or len(first) == 1:
+        return False
+    # The first line may be cut off; others tell as well.
+    return _is_header(first) or any(len(cut) in _WIDTHS and _JOB_ID.match(cut[1]) for cut in _cut(start))
 
 
 def _is_header(fields: list[bytes]) -> bool:
@@ -168,7 +170,7 @@ def _layout_by_names(header: list[str], path: AnyPath, *, is_header: bool = True
         raise InputError(f"{path}: no column Elapsed, nor Start beside End, to tell how long jobs ran; {_ASK}")
     unused = tuple(name for i, name in enumerate(header) if name and i not in at.values())
     names = {role: header[i] for role, i in at.items()}
-    return _Layout(len(header), at, names, unused if is_header else ())
+    return _Layout(len(header), at, names, unused if is_header else (), is_header)
 
 
 def _frame(lines: Lines, layout: _Layout) -> pl.DataFrame:
@@ -192,7 +194,7 @@ def _frame(lines: Lines, layout: _Layout) -> pl.DataFrame:
 
 
 def _as_rejected(misfits: list[Ragged], layout: _Layout) -> pl.DataFrame:
-    reason = f"fields; expected {layout.width}, as in the first line"
+    reason = f"fields; expected {layout.width}, as in the {'header' if layout.has_header else 'other lines'}"
     at = layout.at["job"]
     cells = [(line, fields[at].decode() if at < len(fields) else "", len(fields)) for line, fields in misfits]
     return rejected_table([(line, shown(job), f"{count} {reason}") for line, job, count in cells])

@@ -48,6 +48,7 @@ _DATE = "a date with a time such as 2024-05-01T12:30:00"
 _EARLY_START = "{} jobs started before they were eligible: their logged wait is 0"
 _EARLY_ELIGIBLE = "{} jobs were eligible before they were submitted: taken as submitted then"
 _PLAIN_MEMORY = "{} jobs have a ReqMem without a unit: read as bytes"
+_NO_ELAPSED = "{} values of Elapsed are no duration: End - Start is taken"
 _NO_DURATION = "{} values of Timelimit or TotalCPU are no duration: ignored"
 _NO_SIZE = "{} values of MaxRSS are no size: ignored"
 
@@ -187,9 +188,12 @@ def _usable(jobs: pl.DataFrame, names: Mapping[str, str]) -> tuple[pl.DataFrame,
         *((pl.col(f"{role}_us").is_null(), told(role, _DATE)) for role in dates),
         (pl.col("run_time").is_null(), told(run_time, "a duration such as 1-02:30:00")),
         (pl.col("run_time") < 0, told(run_time, "a date after Start")),
-        (pl.col("cores").fill_null(0) < 1, told(cores, "a whole number of cores, 1 or more")),
-        (pl.col("machines").is_null() & is_filled(jobs["nodes"]), told("nodes", "a whole number of machines")),
-        (pl.col("memory_bytes").is_null() & is_filled(jobs["memory"]), told("memory", "a size such as 4G, 2Gc or 4Gn")),
+        (
+            _is_no_number(jobs, "cpus", "own_cpus") | (pl.col("cores").fill_null(0) < 1),
+            told(cores, "a whole number of cores, 1 or more"),
+        ),
+        (_is_no_number(jobs, "nodes", "own_nodes"), told("nodes", "a whole number of machines")),
+        (_is_no_number(jobs, "memory", "memory_bytes"), told("memory", "a size such as 4G, 2Gc or 4Gn")),
         (most > MOST_CORES, pl.lit("cores, machines or GPUs are beyond any cluster's")),
         (pl.col("memory_bytes") > _LARGEST_BYTES, pl.lit("the memory is beyond any machine's")),
         (times > MOST_SECONDS, pl.lit("a duration is beyond any log's")),
@@ -199,6 +203,10 @@ def _usable(jobs: pl.DataFrame, names: Mapping[str, str]) -> tuple[pl.DataFrame,
         return jobs, _as_rejected(jobs.clear(), pl.lit(""))
     reason = pl.coalesce(pl.when(is_so).then(text) for is_so, text in reasons)
     return jobs.filter(~is_bad), _as_rejected(jobs, reason).filter(is_bad)
+
+
+def _is_no_number(jobs: pl.DataFrame, role: str, number: str) -> pl.Expr:
+    return pl.col(number).is_null() & is_filled(jobs[role])
 
 
 def _as_rejected(jobs: pl.DataFrame, reason: pl.Expr) -> pl.DataFrame:
@@ -216,6 +224,7 @@ def _count_repairs(jobs: pl.DataFrame, repairs: Counter[str]) -> None:
         (pl.col("eligible_us") < pl.col("known_us")).sum().alias(_EARLY_ELIGIBLE),
         is_plain.sum().alias(_PLAIN_MEMORY),
         (pl.col("used_memory").is_not_null() & pl.col("used_by_job").is_null()).sum().alias(_NO_SIZE),
+        (pl.col("elapsed_s").is_null() & pl.col("elapsed").is_not_null()).sum().alias(_NO_ELAPSED),
         (has_other_limit.sum() + has_other_cpu_time.sum()).alias(_NO_DURATION),
     )
     repairs.update(counts.row(0, named=True))
