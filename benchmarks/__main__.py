@@ -123,6 +123,8 @@ def before_the_run(size):
             ("the same with memory (`64x4:16GiB`)", f"{start.first_compile_s('64x4:16GiB', 'easy'):.1f} s"),
             (f"reading {size:,} SWF lines", f"{read_s:.2f} s"),
             (f"writing {size:,} SWF lines", f"{write_s:.2f} s"),
+            (f"reading {size:,} lines of sacct, 3 steps a job", f"{reading.measure_sacct(size):.2f} s"),
+            (f"reading {size:,} lines of sacct, jobs only", f"{reading.measure_sacct(size, steps=0):.2f} s"),
             ("peak memory beyond the input, pool", f"{start.bytes_per_job(size, '480'):,.0f} bytes a job"),
             ("peak memory beyond the input, 480x1", f"{start.bytes_per_job(size, '480x1'):,.0f} bytes a job"),
         ],

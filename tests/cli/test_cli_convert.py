@@ -1,6 +1,6 @@
 import gzip
 
-from unspool.workloads import read_workload
+from unspool.workloads import FORMATS, read_workload
 
 LOG = "job_id,submit_time,run_time,cores,user\na,0,10,2,ann\nb,1,5,4,bob\n"
 
@@ -62,7 +62,7 @@ def test_wrong_targets_are_told_in_one_sentence(unspool, write):
     told = {
         ("log.xyz",): f"unknown suffix of a workload '.xyz'. Known: {suffixes}",
         ("log.prq", "--to", "parqet"): "unknown workload format 'parqet'; did you mean 'parquet'? "
-        "Known: csv, parquet, swf, tsv",
+        f"Known: {', '.join(sorted(FORMATS))}",
         ("nowhere/log.swf",): "nowhere/log.swf: cannot be written (No such file or directory)",
         (".", "--to", "csv"): ".: is a folder; give the name of a file",
         (): "convert: expected a log or several, and last the file to write. Try: unspool convert --help",
@@ -126,3 +126,29 @@ def test_wrong_changes_are_told_in_one_sentence_and_nothing_is_written(unspool, 
     for arguments, sentence in told.items():
         assert unspool("convert", log, "out.csv", *arguments) == (2, "", f"unspool: {sentence}\n")
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_what_slurm_prints_is_converted_whatever_its_name(unspool, write, tmp_path):
+    fields = "JobID|State|Submit|Start|Elapsed|NCPUS|MaxRSS\n"
+    job = "{}|{}|2024-05-01T08:00:00|2024-05-01T08:05:00|00:10:00|4|{}\n"
+    text = fields + job.format(7, "COMPLETED", "") + job.format("7.batch", "COMPLETED", "8K") + job.format(8, "ODD", "")
+    said = unspool("convert", write("sacct.txt", text), "log.parquet")
+    assert said == (
+        0, "", "dates have no time zone: taken as UTC\n"
+        "rejected: line 4, job 8: State is 'ODD'; expected one of Slurm's, such as COMPLETED\n"
+        "log.parquet: 1 job written, 1 record rejected\n",
+    )  # fmt: skip
+    table = read_workload(tmp_path / "log.parquet").table
+    assert table.select("job_id", "cores", "used_memory_bytes", "logged_wait").rows() == [("7", 4, 2048, 300.0)]
+    assert unspool("convert", "sacct.txt", "log.out", "--to", "slurm") == (
+        2, "", "unspool: log.out: slurm can be read, but not written; choose one of "
+        f"{', '.join(name for name, known in FORMATS.items() if known.write)}\n",
+    )  # fmt: skip
+
+
+def test_the_help_tells_how_the_log_comes_out_of_the_scheduler(unspool):
+    said = unspool("convert", "--help").out
+    for command in ("sacct --allusers --parsable2", "lsb.acct*", "nc cmd vovsql_query"):
+        assert command in said
+    for verb in ("run", "convert", "inspect", "validate", "check", "forecast"):
+        assert "slurm" in unspool(verb, "--help").out

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from unspool.cli.files import kind_of
+
 LOG = """; UnixStartTime: 1000000000
 ; MaxProcs: 8
 1 0 -1 100 4 -1 -1 4 90 -1 1 7 -1 -1 2 -1 -1 -1
@@ -79,3 +81,21 @@ def test_what_is_nothing_is_told_in_one_sentence(unspool, tmp_path):
     assert unspool("inspect", "4x0") == (
         2, "", "unspool: platform '4x0': 4 machines of 0 cores; expected 1 or more of each\n"
     )  # fmt: skip
+
+
+def test_a_json_file_is_a_platform_unless_it_holds_a_list(tmp_path):
+    (tmp_path / "platform.json").write_text('{"machines": []}')
+    (tmp_path / "jobs.json").write_text(' [{"id": 1}]')
+    kinds = {name: kind_of(tmp_path / name) for name in ("platform.json", "jobs.json", "missing.json")}
+    assert kinds == {"platform.json": "platform", "jobs.json": "log", "missing.json": "platform"}
+
+
+def test_the_log_of_a_scheduler_is_told_from_its_content(unspool, write):
+    dates = "|".join(f"2024-05-01T{time}:00" for time in ("08:00", "08:05", "09:05"))
+    write("sacct.txt", f"JobID|Submit|Start|End|NCPUS|\n7|{dates}|4|\n")
+    said = unspool("inspect", "sacct.txt", "--json")
+    facts = json.loads(said.out)
+    assert (said.code, facts["jobs"], facts["core_hours"]) == (0, 1, 4.0)
+    assert facts["first_submit_utc"] == "2024-05-01T08:00:00+00:00"
+    assert unspool("validate", "sacct.txt").out.startswith("sacct.txt: ok, 1 job, 0 records rejected\n")
+    assert unspool("run", "sacct.txt", "-p", "2x4", "--json").code == 0

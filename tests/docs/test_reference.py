@@ -29,6 +29,8 @@ from unspool.simulation.decisions import _BY_KIND
 from unspool.workloads import transform
 from unspool.workloads.generators import lublin
 from unspool.workloads.likeness import ASPECTS
+from unspool.workloads.slurm import FIELDS, POSITIONAL
+from unspool.workloads.slurm_records import STATES
 from unspool.workloads.swf import _FIELDS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -80,6 +82,15 @@ def test_swf_fields_are_those_of_the_reader():
     table = tables("swf", "The 18 fields")[0]
     assert [row[0] for row in table] == [str(at) for at in range(1, 19)]
     assert names(table, 2) == list(_FIELDS)
+
+
+def test_slurm_fields_and_states_are_those_of_the_reader():
+    table = tables("slurm", "Fields")[0]
+    assert sorted(names(table)) == sorted(name for fields in FIELDS.values() for name in fields)
+    assert set(names(table, 1)) <= {column.name for column in COLUMNS}
+    told = [name for name in names([row[:1] for row in tables("slurm", "States")[0]]) if " " not in name]
+    assert sorted(told) == sorted(STATES)
+    assert ",".join(POSITIONAL) in section("slurm", "Get the log").replace("\n", "")
 
 
 @pytest.mark.parametrize("name", TABLES)

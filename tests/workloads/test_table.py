@@ -249,7 +249,7 @@ def test_else_its_content_tells_it(tmp_path):
     ):
         table = read_workload(file(tmp_path, content, "log.data")).table
         assert table.select("run_time", "cores").rows() == [(60.0, 4)]
-    with pytest.raises(InputError, match="its format cannot be told; give it one of swf, csv, tsv, parquet"):
+    with pytest.raises(InputError, match=r"its format cannot be told; give it one of swf, .*csv"):
         read_workload(file(tmp_path, "hello\n", "log.data"))
 
 

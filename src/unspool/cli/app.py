@@ -23,6 +23,25 @@ _COMPARE = """Compare results job by job, with confidence intervals.
 For example: unspool compare OUT --baseline easy --by size --warm-up 7d
 
 An interval says how much a figure varies over stretches of this log; it says nothing of other logs."""
+_CONVERT = """Turn a log into another: its format, its jobs.
+
+For example: unspool convert sacct.txt small.parquet --where "cores <= 64"
+
+How the log comes out of Slurm, with dates in UTC:
+
+TZ=UTC sacct --allusers --parsable2 --starttime 2024-01-01 --endtime now \\
+--format=JobID,State,Submit,Eligible,Start,End,Elapsed,Timelimit,NCPUS,\\
+ReqCPUS,AllocNodes,ReqMem,MaxRSS,TotalCPU,AllocTRES,ReqTRES,User,Group,\\
+Account,Partition,QOS > sacct.txt
+
+Out of LSF: copy lsb.acct* from LSB_SHAREDIR/CLUSTER/logdir.
+
+Out of Altair Accelerator:
+
+nc cmd vovsql_query -e "select jobs.id, jobs.submittime, jobs.starttime,
+jobs.endtime, resources.name, jobs.exitstatus, jobs.maxram, jobs.maxvm,
+jobs.cputime, jobs.susptime from jobs inner join resources
+on jobs.resourcesid=resources.id" > accelerator.txt"""
 _CHECK = (
     "Hold a finished schedule against the laws of a policy.\n\n"
     "Ours or another tool's: it is followed event by event from its own starts and ends. Laws that do not bind, such "
@@ -67,7 +86,7 @@ app.command("unspool.cli.run:run", name="run", help="Replay a log under one poli
 app.command("unspool.cli.cost:cost", name="cost", help=_COST)
 app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)
 app.command("unspool.cli.forecast:forecast", name="forecast", help=_FORECAST)
-app.command("unspool.cli.convert:convert", name="convert", help="Turn a log into another: its format, its jobs.")
+app.command("unspool.cli.convert:convert", name="convert", help=_CONVERT)
 app.command("unspool.cli.generate:generate", name="generate", help="Make a log after a model, or like another log.")
 app.command("unspool.cli.inspect:inspect", name="inspect", help="Say what is in a log, a platform or a result.")
 app.command("unspool.cli.validate:validate", name="validate", help="Check files, without running anything.")

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
+from unspool.cli.options import LogFormat
 from unspool.cli.output import Progress, note, print_json, print_table, print_text, reading
 from unspool.platforms import read_platform
 from unspool.results.audit.laws import Report, Verdict
@@ -28,7 +29,7 @@ def check(
     platform: Annotated[str | None, Parameter(name=["--platform", "-p"], allow_leading_hyphen=True)] = None,
     policy: str | None = None,
     tolerance: float = 1e-6,
-    format: str | None = None,
+    format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -39,7 +40,7 @@ def check(
     schedule
         A folder of results, SWF (start = submit time + wait), the jobs file of Batsim, or CSV with id,start.
     log
-        The log that it is a schedule of: SWF, CSV or Parquet, packed with gzip or not.
+        The log that it is a schedule of, of any format (see: unspool plugins formats), packed with gzip or not.
     platform
         What it ran on: 480, 128x16, 128x16:64GiB:2gpu, or a YAML, TOML, JSON file.
         Without it, that of the result, or as many cores as the log says its machine had.
@@ -48,8 +49,6 @@ def check(
         Without it, the policy of the result if it is one of these, else none.
     tolerance
         Seconds by which times may differ and still be the same.
-    format
-        Format of the log, where its name does not tell: swf, csv, tsv or parquet.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     json

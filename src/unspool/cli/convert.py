@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
+from unspool.cli.options import LogFormat, TargetFormat
 from unspool.cli.output import Announcement, counted, note, reading
 from unspool.errors import InputError, UnitError, shown
 from unspool.model.workload import Workload
@@ -20,8 +21,8 @@ __all__ = ["convert"]
 
 def convert(
     *files: Path,
-    format: str | None = None,
-    to: str | None = None,
+    format: LogFormat = None,
+    to: TargetFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     window: str | None = None,
     where: str | None = None,
@@ -33,7 +34,7 @@ def convert(
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
-    """Turn a log of one format into another: swf, csv, tsv, parquet; .gz where text. Several logs are merged.
+    """Turn a log of one format into another (see: unspool plugins formats); .gz where text. Several logs are merged.
 
     Example: unspool convert log.swf march.parquet --window 2022-03-01..2022-04-01 --where "cores <= 64"
 
@@ -41,10 +42,6 @@ def convert(
     ----------
     files
         The log to read, or several, and last the file to write, whose ending tells the format.
-    format
-        Format of the logs, where their names do not tell.
-    to
-        Format of the target, where its name does not tell.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     window

@@ -28,11 +28,22 @@ def kind_of(path: Path) -> str:
     """`result`, `platform`, `config` or `log`."""
     if path.is_dir():
         return "result"
+    if path.suffix == ".json" and _is_list(path):
+        return "log"
     if path.suffix in _PLATFORM_SUFFIXES or (not path.exists() and is_spec(str(path))):
         return "platform"
     if path.suffix == ".toml":
         return "config" if _holds_settings(path) else "platform"
     return "log"
+
+
+def _is_list(path: Path) -> bool:
+    """Whether a JSON file holds a list, of jobs: a platform has names."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+    except OSError:
+        return False
 
 
 def _holds_settings(path: Path) -> bool:

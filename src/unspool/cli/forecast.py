@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import platform_of_log, read_log
+from unspool.cli.options import LogFormat
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -46,7 +47,7 @@ def forecast(
     horizon: str = HORIZON,
     seed: int = 0,
     kill_at_walltime: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    format: str | None = None,
+    format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -61,7 +62,7 @@ def forecast(
     Parameters
     ----------
     workload
-        The log: SWF, CSV or Parquet, packed with gzip or not.
+        The log, of any format (see: unspool plugins formats), packed with gzip or not.
     at
         The time: seconds or a duration since the log's origin, or a date where that is known.
         Without it, the last submission of the log.
@@ -80,8 +81,6 @@ def forecast(
         The same seed gives the same forecast.
     kill_at_walltime
         Jobs end at the walltime that they asked for.
-    format
-        Format of the log, where its name does not tell: swf, csv, tsv or parquet.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     out

@@ -9,6 +9,7 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from unspool.cli.config import RunConfig
+from unspool.cli.options import LogFormat, TargetFormat
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, reading
 from unspool.errors import InputError
 from unspool.model.workload import Workload
@@ -45,7 +46,7 @@ def lublin(
     start: str | None = None,
     no_daily_cycle: Annotated[bool, Flag] = False,
     seed: int = 0,
-    to: str | None = None,
+    to: TargetFormat = None,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
 ) -> int:
@@ -73,8 +74,6 @@ def lublin(
         Arrivals do not depend on the hour.
     seed
         The same seed gives the same log.
-    to
-        Format of the file, where its name does not tell.
     force
         Replace the file if it exists.
     json
@@ -98,7 +97,7 @@ def poisson(
     jobs: int = 10_000,
     cores: int = 1,
     seed: int = 0,
-    to: str | None = None,
+    to: TargetFormat = None,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
 ) -> int:
@@ -120,8 +119,6 @@ def poisson(
         Cores of every job.
     seed
         The same seed gives the same log.
-    to
-        Format of the file, where its name does not tell.
     force
         Replace the file if it exists.
     json
@@ -144,9 +141,9 @@ def fitted(
     duration: str | None = None,
     save_model: Path | None = None,
     seed: int = 0,
-    format: str | None = None,
+    format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
-    to: str | None = None,
+    to: TargetFormat = None,
     force: Annotated[bool, Flag] = False,
     strict: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
@@ -171,12 +168,8 @@ def fitted(
         Write the fitted model to this file, as JSON.
     seed
         The same seed gives the same log.
-    format
-        Format of the log that is fitted, where its name does not tell.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
-    to
-        Format of the file to write, where its name does not tell.
     force
         Replace files if they exist.
     strict

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import kind_of, read_results
+from unspool.cli.options import LogFormat
 from unspool.cli.output import print_json, print_table, reading
 from unspool.errors import shown
 from unspool.model.platform import Platform
@@ -27,7 +28,7 @@ def inspect(
     file: Path,
     /,
     *,
-    format: str | None = None,
+    format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -37,8 +38,6 @@ def inspect(
     ----------
     file
         A log, a platform (YAML, TOML, JSON, or a text such as 128x16), a folder that `run -o` wrote, or a run.toml.
-    format
-        Format of the log, where its name does not tell.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     json

@@ -16,6 +16,7 @@ import unspool
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import platform_of_log, read_log, tell_reasons
+from unspool.cli.options import LogFormat
 from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json
 from unspool.errors import RunError, UnspoolError
 from unspool.model.platform import Platform
@@ -46,7 +47,7 @@ def run(
     kill_at_walltime: Annotated[bool | None, Parameter(negative=())] = None,
     outages: str | None = None,
     on_loss: str | None = None,
-    format: str | None = None,
+    format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -62,7 +63,7 @@ def run(
     Parameters
     ----------
     workload
-        The log: SWF, CSV or Parquet, packed with gzip or not.
+        The log, of any format (see: unspool plugins formats), packed with gzip or not.
     platform
         Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu, or a YAML, TOML, JSON file.
         Without it, as many cores as the log says its machine had.
@@ -87,8 +88,6 @@ def run(
     on_loss
         What becomes of jobs on a lost machine: requeue, kill, or resume:1h from checkpoints an hour apart.
         Default: requeue.
-    format
-        Format of the log, where its name does not tell: swf, csv, tsv or parquet.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     out

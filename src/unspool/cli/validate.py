@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import kind_of, read_results
+from unspool.cli.options import LogFormat
 from unspool.cli.output import counted, print_text, reading
 from unspool.errors import InputError, UnspoolError, shown
 from unspool.platforms import read_platform
@@ -22,7 +23,7 @@ _REASONS = 3  # rejected records that are shown
 
 def validate(
     *paths: Path,
-    format: str | None = None,
+    format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -34,8 +35,6 @@ def validate(
     ----------
     paths
         What to check.
-    format
-        Format of the logs, where their names do not tell.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     strict

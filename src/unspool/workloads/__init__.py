@@ -9,40 +9,76 @@ from typing import NamedTuple
 
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload
+from unspool.workloads import slurm, swf, table
 from unspool.workloads.files import AnyPath, opened
-from unspool.workloads.swf import read_swf, write_swf
-from unspool.workloads.table import read_csv, read_parquet, write_csv, write_parquet
 
 __all__ = ["FORMATS", "Format", "format_of", "read_workload", "write_workload"]
 
+_START_BYTES = 1 << 16
+
 
 class Format(NamedTuple):
-    """A format of logs: how it is read and written, the ends of its files' names, and a line of help."""
+    """A format of logs: how it is read and written, the ends of its files' names, a line of help, and how it is told.
+
+    `write` is None where it can only be read. `recognises` says of the first bytes of a file whether it is in this
+    format. A format that is a `kind_of` another shares its endings: of the files named so, its are told by content.
+    """
 
     read: Callable[..., Workload]
-    write: Callable[..., tuple[str, ...]]
+    write: Callable[..., tuple[str, ...]] | None
     suffixes: tuple[str, ...]
     help: str
+    recognises: Callable[[bytes], bool]
     takes_columns: bool = False
+    kind_of: str | None = None
 
 
 FORMATS: Mapping[str, Format] = {
-    "swf": Format(read_swf, write_swf, (".swf", ".swf.gz"), "Standard Workload Format, 18 numbers a job"),
-    "csv": Format(read_csv, write_csv, (".csv", ".csv.gz"), "comma-separated, columns named in the first line", True),
+    "swf": Format(
+        swf.read_swf,
+        swf.write_swf,
+        (".swf", ".swf.gz"),
+        "Standard Workload Format, 18 numbers a job",
+        swf.recognises,
+    ),
+    "slurm": Format(
+        slurm.read_sacct,
+        None,
+        (),
+        "Slurm's accounting, as sacct --parsable2 prints it; only read",
+        slurm.recognises,
+        kind_of="csv",
+    ),
+    "parquet": Format(
+        table.read_parquet,
+        table.write_parquet,
+        (".parquet",),
+        "Apache Parquet, the columns of csv typed",
+        table.recognises_parquet,
+        takes_columns=True,
+    ),
     "tsv": Format(
-        partial(read_csv, separator="\t"),
-        partial(write_csv, separator="\t"),
+        partial(table.read_csv, separator="\t"),
+        partial(table.write_csv, separator="\t"),
         (".tsv", ".tsv.gz"),
         "as csv, separated by tabs",
-        True,
+        partial(table.recognises_csv, separator="\t"),
+        takes_columns=True,
     ),
-    "parquet": Format(read_parquet, write_parquet, (".parquet",), "Apache Parquet, the columns of csv typed", True),
+    "csv": Format(
+        table.read_csv,
+        table.write_csv,
+        (".csv", ".csv.gz"),
+        "comma-separated, columns named in the first line",
+        table.recognises_csv,
+        takes_columns=True,
+    ),
 }
-"""The formats by name."""
+"""The formats by name, in the order in which the content of a file is held against them: the least special last."""
 
 
 def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str, str] | None = None) -> Workload:
-    """The jobs of a log; the format is told by the name of the file, else by its content.
+    """The jobs of a log; the format is told by the name of the file, else by its content (see `Format`).
 
     `columns` maps our column to the file's, for formats with named columns.
 
@@ -53,7 +89,7 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
     ...     read_workload(log).table["run_time"].to_list()
     [300.0]
     """
-    name = format or format_of(path) or _sniffed(path)
+    name = format or _told(path, has_map=columns is not None)
     chosen = _known(name)
     if columns is None:
         return chosen.read(path)
@@ -71,9 +107,13 @@ def write_workload(
     """
     name = format or format_of(path)
     if name is None:
-        suffixes = [suffix for known in FORMATS.values() for suffix in known.suffixes]
+        suffixes = [suffix for known in FORMATS.values() for suffix in known.suffixes if known.write]
         raise UnknownName("suffix of a workload", Path(path).suffix, suffixes)
-    return _known(name).write(workload, path, force=force)
+    write = _known(name).write
+    if write is None:
+        others = ", ".join(name for name, known in FORMATS.items() if known.write)
+        raise InputError(f"{path}: {name} can be read, but not written; choose one of {others}")
+    return write(workload, path, force=force)
 
 
 def format_of(path: AnyPath) -> str | None:
@@ -92,16 +132,20 @@ def _known(name: str) -> Format:
     return FORMATS[name]
 
 
-def _sniffed(path: AnyPath) -> str:
-    """The format by the first bytes: `PAR1`, a comment or 18 fields, or names between tabs or commas."""
+def _told(path: AnyPath, *, has_map: bool) -> str:
+    """The format that the name tells, or a kind of it that the content tells; where the name tells none, by content."""
+    named = format_of(path)
+    # A map of columns is for the format that is named, whatever else the columns look like.
+    kinds = [name for name, known in FORMATS.items() if named and known.kind_of == named and not has_map]
+    if named and not kinds:
+        return named
     with opened(path) as file:
-        start = file.read(1 << 16)
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    first = next((line.strip() for line in start.split(b"\n") if line.strip()), b"")
-    if first.startswith(b";") or len(first.split()) == 18:
-        return "swf"
-    for mark, name in ((b"\t", "tsv"), (b",", "csv")):
-        if mark in first and b"\0" not in start:
-            return name
-    raise InputError(f"{path}: its format cannot be told; give it one of {', '.join(FORMATS)}")
+        start = file.read(_START_BYTES)
+    if named:
+        return next((name for name in kinds if FORMATS[name].recognises(start)), named)
+    if not start:
+        raise InputError(f"{path}: the file is empty; expected one job a line")
+    found = next((name for name, known in FORMATS.items() if known.recognises(start)), None)
+    if found is None:
+        raise InputError(f"{path}: its format cannot be told; give it one of {', '.join(FORMATS)}")
+    return found

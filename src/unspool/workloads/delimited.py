@@ -15,7 +15,7 @@ from unspool.model.workload import rejected_table
 from unspool.workloads.files import AnyPath, read_blocks
 from unspool.workloads.lines import Lines, drop_lines, set_ragged_apart
 
-__all__ = ["Cells", "read_cells"]
+__all__ = ["Cells", "plain_lines", "read_cells"]
 
 _ROWS_AT_ONCE = 2_000  # few enough to stay in the processor's cache: twice as fast as 50,000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -38,7 +38,7 @@ def read_cells(path: AnyPath, separator: str) -> Cells:
     header: tuple[str, ...] = ()
     frames: list[pl.DataFrame] = []
     rejected = [rejected_table()]
-    for lines in _plain_lines(path):
+    for lines in plain_lines(path):
         if b'"' in lines.text:
             return _read_quoted(path, separator)
         if not lines.text:
@@ -99,15 +99,16 @@ def _misfit(line: int, width: int, expected: int) -> tuple[int, None, str]:
     return line, None, f"{width} cells; expected {expected}, as in the first line"
 
 
-def _plain_lines(path: AnyPath) -> Iterator[Lines]:
-    """The lines of each block in UTF-8, without the empty ones."""
+def plain_lines(path: AnyPath, comment: bytes | None = None) -> Iterator[Lines]:
+    """The lines of each block in UTF-8, without the empty ones and those that begin with the mark of a comment."""
     first_line = 1
     for block in read_blocks(path):
         text = _as_utf8(block.removeprefix(_BYTE_ORDER_MARK) if first_line == 1 else block)
         text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
         count = text.count(b"\n")
-        if text.startswith(b"\n") or b"\n\n" in text:
-            yield drop_lines(text, first_line)
+        marks = (b"\n", comment) if comment and comment in text else (b"\n",)
+        if any(text.startswith(mark) or b"\n" + mark in text for mark in marks):
+            yield drop_lines(text, first_line, comment)
         else:
             yield Lines(text, np.arange(first_line, first_line + count))
         first_line += count

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Lines", "Ragged", "drop_lines", "set_ragged_apart"]
+__all__ = ["Lines", "Ragged", "drop_lines", "first_record", "set_ragged_apart"]
 
 
 class Lines(NamedTuple):
@@ -48,3 +48,13 @@ def set_ragged_apart(lines: Lines, separator: bytes, width: int) -> tuple[Lines,
     ragged = [Ragged(int(lines.numbers[i]), split[i].split(separator)) for i in np.flatnonzero(~is_whole)]
     whole = b"".join(split[i] + b"\n" for i in np.flatnonzero(is_whole))
     return Lines(whole, lines.numbers[is_whole]), ragged
+
+
+def first_record(start: bytes, comment: bytes | None = None) -> bytes:
+    """The first line of a file that is neither blank nor a comment, of its first bytes; a byte order mark is cut off.
+
+    >>> first_record(b"# a comment\\n\\n 1 2 \\n3", b"#")
+    b'1 2'
+    """
+    lines = (line.strip() for line in start.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
+    return next((line for line in lines if line and not (comment and line.startswith(comment))), b"")

@@ -16,9 +16,9 @@ import polars as pl
 from unspool.errors import InputError, shown
 from unspool.model.workload import COLUMNS, MOST_CORES, MOST_SECONDS, Workload, rejected_table
 from unspool.workloads.files import AnyPath, read_blocks, replaced
-from unspool.workloads.lines import Lines, drop_lines, set_ragged_apart
+from unspool.workloads.lines import Lines, drop_lines, first_record, set_ragged_apart
 
-__all__ = ["read_swf", "write_swf"]
+__all__ = ["read_swf", "recognises", "write_swf"]
 
 _FIELDS: tuple[str, ...] = (
     *("job_id", "submit_time", "logged_wait", "run_time", "logged_cores", "cpu_time"),
@@ -35,6 +35,7 @@ _REQUIRED = tuple(column.name for column in COLUMNS if column.required)
 _LARGEST_WHOLE = 2.0**53  # whole numbers are exact in float64 up to here
 _LARGEST_BYTES = 2.0**62
 _HEADER = re.compile(r"[;\s]*(MaxProcs|MaxNodes|UnixStartTime|TimeZoneString)\s*:\s*(.*?)\s*")
+_NUMERIC = re.compile(rb"[-+0-9.eE]+")
 _LEADING_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]+)?(?![0-9])")
 # For reading numbers, any blank is a space, and what is not ASCII is no digit.
 _TO_ASCII = bytes(32 if byte in b"\t\r\v\f" else byte if byte < 128 else ord("?") for byte in range(256))
@@ -119,6 +120,18 @@ def write_swf(workload: Workload, path: AnyPath, *, force: bool = False) -> tupl
         file.write(_header_of(workload).encode())
         table.write_csv(file, include_header=False, separator=" ", null_value="-1", quote_style="never")
     return tuple(notes)
+
+
+def recognises(start: bytes) -> bool:
+    """Whether a file that begins so is SWF: a comment, or as many numbers as SWF has fields.
+
+    >>> recognises(b"; MaxProcs: 8"), recognises(b"1 0 -1 60" + 14 * b" -1"), recognises(b"a,b,c")
+    (True, True, False)
+    """
+    first = first_record(start)
+    fields = first.split()
+    has_numbers = len(fields) == len(_FIELDS) and all(_NUMERIC.fullmatch(field) for field in fields)
+    return b"\0" not in start and (first.startswith(b";") or has_numbers)
 
 
 def _record_lines(path: AnyPath, comments: list[bytes]) -> Iterator[Lines]:

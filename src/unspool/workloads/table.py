@@ -18,8 +18,9 @@ from unspool.model.workload import COLUMNS, Workload, rejected_table
 from unspool.workloads.cells import CONVERSIONS, tidied, to_instants, to_number
 from unspool.workloads.delimited import Cells, read_cells
 from unspool.workloads.files import AnyPath, opened, replaced
+from unspool.workloads.lines import first_record
 
-__all__ = ["read_csv", "read_parquet", "write_csv", "write_parquet"]
+__all__ = ["read_csv", "read_parquet", "recognises_csv", "recognises_parquet", "write_csv", "write_parquet"]
 
 _NAMES = tuple(column.name for column in COLUMNS if column.name != "line")
 _NEEDED = ("submit_time", "run_time", "cores")
@@ -103,6 +104,24 @@ def write_parquet(workload: Workload, path: AnyPath, *, force: bool = False) -> 
     with replaced(path, force=force) as file:
         workload.table.drop("line").write_parquet(file, metadata={_PARQUET_KEY: facts})
     return ()
+
+
+def recognises_csv(start: bytes, separator: str = ",") -> bool:
+    """Whether a file that begins so can be CSV: text with the separator in its first line.
+
+    >>> recognises_csv(b"submit_time,run_time"), recognises_csv(b"a b", separator="\\t")
+    (True, False)
+    """
+    return separator.encode() in first_record(start) and b"\0" not in start
+
+
+def recognises_parquet(start: bytes) -> bool:
+    """Whether a file that begins so is Parquet.
+
+    >>> recognises_parquet(b"PAR1\\x15")
+    True
+    """
+    return start.startswith(_PARQUET_MAGIC)
 
 
 def _workload_of(cells: Cells, path: AnyPath, columns: Mapping[str, str], facts: dict[str, Any]) -> Workload:
