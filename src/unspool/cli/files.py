@@ -8,12 +8,15 @@ from pathlib import Path
 
 from unspool.cli.config import RunConfig
 from unspool.cli.output import note, reading
+from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import pool_of_log
 from unspool.platforms.cluster import is_spec
 from unspool.results.store import load_all as read_results
 from unspool.workloads import read_workload
+from unspool.workloads.files import opened
+from unspool.workloads.jsonmap import recognises
 
 __all__ = ["kind_of", "platform_of_log", "read_log", "read_results"]
 
@@ -23,12 +26,23 @@ _PLATFORM_SUFFIXES = (".yaml", ".yml", ".json")
 def kind_of(path: Path) -> str:
     """`result`, `platform`, `config` or `log`."""
     if path.is_dir():
-        return "result"
+        return "log" if any(path.glob("lsb.acct*")) else "result"
+    if path.name.endswith((".json", ".json.gz")) and _is_array(path):
+        return "log"
     if path.suffix in _PLATFORM_SUFFIXES or (not path.exists() and is_spec(str(path))):
         return "platform"
     if path.suffix == ".toml":
         return "config" if _holds_settings(path) else "platform"
     return "log"
+
+
+def _is_array(path: Path) -> bool:
+    """Whether a JSON file holds jobs, which are an array, and not a platform."""
+    try:
+        with opened(path) as file:
+            return recognises(file.read(1 << 12))
+    except InputError:
+        return False
 
 
 def _holds_settings(path: Path) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload
+from unspool.plugins import parameters_of
+from unspool.workloads import accelerator, jobscsv, jsonmap, lsf
 from unspool.workloads.files import AnyPath, opened
 from unspool.workloads.swf import read_swf, write_swf
 from unspool.workloads.table import read_csv, read_parquet, write_csv, write_parquet
@@ -17,13 +20,17 @@ __all__ = ["FORMATS", "Format", "format_of", "read_workload", "write_workload"]
 
 
 class Format(NamedTuple):
-    """A format of logs: how it is read and written, the ends of its files' names, and a line of help."""
+    """A format of logs: how it is read and written, the ends of its files' names, and a line of help.
+
+    `recognises` tells it by the first 64 KiB of a file, unpacked. A format without `write` is only read.
+    """
 
     read: Callable[..., Workload]
-    write: Callable[..., tuple[str, ...]]
+    write: Callable[..., tuple[str, ...]] | None
     suffixes: tuple[str, ...]
     help: str
     takes_columns: bool = False
+    recognises: Callable[[bytes], bool] | None = None
 
 
 FORMATS: Mapping[str, Format] = {
@@ -37,6 +44,31 @@ FORMATS: Mapping[str, Format] = {
         True,
     ),
     "parquet": Format(read_parquet, write_parquet, (".parquet",), "Apache Parquet, the columns of csv typed", True),
+    "jobs-csv": Format(
+        jobscsv.read_jobs_csv,
+        jobscsv.write_jobs_csv,
+        (".csv", ".csv.gz"),
+        "the AWS HPC cost simulator's jobs, 24 or 27 columns (options: maxrss_unit)",
+        True,
+        jobscsv.recognises,
+    ),
+    "json": Format(
+        jsonmap.read_json, None, (".json", ".json.gz"), "an array of objects (options: map)", True, jsonmap.recognises
+    ),
+    "lsf": Format(
+        lsf.read_lsf,
+        None,
+        (),
+        "lsb.acct of LSF, or a folder of them (options: memory_per_slot, unit, default_memory_gib)",
+        recognises=lsf.recognises,
+    ),
+    "accelerator": Format(
+        accelerator.read_accelerator,
+        None,
+        (),
+        "vovsql_query of Altair Accelerator (options: default_memory_gib)",
+        recognises=accelerator.recognises,
+    ),
 }
 """The formats by name."""
 
@@ -44,7 +76,8 @@ FORMATS: Mapping[str, Format] = {
 def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str, str] | None = None) -> Workload:
     """The jobs of a log; the format is told by the name of the file, else by its content.
 
-    `columns` maps our column to the file's, for formats with named columns.
+    `columns` maps our column to the file's, for formats with named columns. A format may be given options, as in
+    `lsf:memory_per_slot=true,unit=MB`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -53,13 +86,14 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
     ...     read_workload(log).table["run_time"].to_list()
     [300.0]
     """
-    name = format or format_of(path) or _sniffed(path)
+    name, _, text = (format or _told(path)).partition(":")
     chosen = _known(name)
+    options = _options(name, chosen, parameters_of(text, format or name))
     if columns is None:
-        return chosen.read(path)
+        return chosen.read(path, **options)
     if not chosen.takes_columns:
         raise InputError(f"{path}: {name} has no named columns to map; leave the column map out")
-    return chosen.read(path, columns)
+    return chosen.read(path, columns, **options)
 
 
 def write_workload(
@@ -69,11 +103,17 @@ def write_workload(
 
     An existing file is replaced only with `force`, and only once the new one is whole.
     """
+    writers = {known: each.write for known, each in FORMATS.items() if each.write is not None}
     name = format or format_of(path)
     if name is None:
-        suffixes = [suffix for known in FORMATS.values() for suffix in known.suffixes]
-        raise UnknownName("suffix of a workload", Path(path).suffix, suffixes)
-    return _known(name).write(workload, path, force=force)
+        raise UnknownName(
+            "suffix of a workload", Path(path).suffix, {end for known in writers for end in FORMATS[known].suffixes}
+        )
+    if name in FORMATS and name not in writers:
+        raise InputError(f"{path}: {name} is only read, not written; choose one of {', '.join(writers)}")
+    if name not in writers:
+        raise UnknownName("workload format", name, writers)
+    return writers[name](workload, path, force=force)
 
 
 def format_of(path: AnyPath) -> str | None:
@@ -92,10 +132,38 @@ def _known(name: str) -> Format:
     return FORMATS[name]
 
 
-def _sniffed(path: AnyPath) -> str:
-    """The format by the first bytes: `PAR1`, a comment or 18 fields, or names between tabs or commas."""
+def _options(name: str, chosen: Format, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a reader, if it has them."""
+    known = [each.name for each in signature(chosen.read).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    known = [] if isinstance(chosen.read, partial) else known
+    for option in given:
+        if option not in known:
+            raise UnknownName(f"option of the format {name}", option, known)
+    return given
+
+
+def _told(path: AnyPath) -> str:
+    """The format by the file's name; where several have that ending, and where none has, by the content.
+
+    LSF's logs are the only ones that come as a folder.
+    """
+    if Path(path).is_dir():
+        return "lsf"
+    file = Path(path).name.lower()
+    named = [name for name, known in FORMATS.items() if file.endswith(known.suffixes)]
+    return named[0] if len(named) == 1 else _sniffed(path, named)
+
+
+def _sniffed(path: AnyPath, named: list[str]) -> str:
+    """The format by the first bytes: one that recognises them, `PAR1`, 18 fields, names between tabs or commas."""
     with opened(path) as file:
         start = file.read(1 << 16)
+    for name in named or FORMATS:
+        recognises = FORMATS[name].recognises
+        if recognises is not None and recognises(start):
+            return name
+    if named:
+        return named[0]
     if start.startswith(b"PAR1"):
         return "parquet"
     first = next((line.strip() for line in start.split(b"\n") if line.strip()), b"")
