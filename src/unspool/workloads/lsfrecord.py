@@ -174,7 +174,7 @@ class _Walk:
             self.take("requeueTime")
         for _ in range(self._count("gpuRusage") if self.left else 0):
             self.take("host:s")
-            self.groups("gpuRusage of a host", 2)
+            self.groups("gpuKeys", 2)
         for name, width in (("storageInfo", 1), ("finishKVP", 2)):
             if self.left:
                 self.groups(name, width)
