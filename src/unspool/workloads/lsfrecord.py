@@ -38,8 +38,10 @@ _TO_NETWORK = (
 )
 _TO_SLOTS = "affinity:s serial_job_energy cpi gips gbs gflops"
 
-# s: text in quotes, e: "" which is also a number that is not known, n: number, x: nothing between two blanks.
-_KINDS = {'"': "s", "": "x", **dict.fromkeys("0123456789-+.", "n")}
+# s: text in quotes, e: "" which is also a number that is not known, n: number, x: nothing between two blanks, w: else.
+_EMPTY_TEXT, _NOTHING = "\1", "\2"
+_OF_FIRST = {ord('"'): "s", 1: "e", 2: "x", **dict.fromkeys(b"0123456789-+.", "n")}
+_KINDS = "".join(_OF_FIRST.get(first, "w") for first in range(256)).encode()
 _TEXT, _NUMBER = "sex", "nex"
 
 
@@ -108,7 +110,7 @@ def parse_finish(text: str) -> Finish:
     if walk.left and not (walk.left == _LEFT_OVER and version >= (10, 11)):
         raise RecordError(f"{walk.left} fields are left over at the end; expected none in this version")
     hosts = hosts or slots or used
-    return Finish(walk.fields, tuple(dict.fromkeys(map(_host, hosts))))
+    return Finish(walk.fields, tuple(dict.fromkeys(map(_host, dict.fromkeys(hosts)))))
 
 
 class _Walk:
@@ -116,7 +118,8 @@ class _Walk:
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
-        self._kinds = "".join([_KINDS.get(token[:1], "w") if token != '""' else "e" for token in tokens])
+        firsts = [_EMPTY_TEXT if token == '""' else token[:1] or _NOTHING for token in tokens]
+        self._kinds = "".join(firsts).encode("ascii", "replace").translate(_KINDS).decode()
         self._at = 0
         self.fields: dict[str, str] = {}
 
@@ -137,10 +140,12 @@ class _Walk:
     def groups(self, name: str, width: int) -> list[str]:
         """Take a number and so many groups of fields; returns what stands in them."""
         count = self._count(name)
+        if not count:
+            return []
         end = self._at + count * width
         if end > len(self._tokens):
             raise RecordError(f"the record ends within {name}, of which there are {count}; it is cut off")
-        held = [_plain(token) for token in self._tokens[self._at : end]]
+        held = self._tokens[self._at : end]
         self._at = end
         return held
 
@@ -159,7 +164,7 @@ class _Walk:
         count = self._count("hostRusage")
         for i in range(count):
             self.take("host:s mem swap utime stime")
-            hosts.append(_plain(self.fields["host"]))
+            hosts.append(self.fields["host"])
             # A fifth number stands before the next host or, after the last one, before three numbers and a text.
             ahead = 1 if i + 1 < count else 4
             if re.match("n" * ahead + "[se]", self._kinds[self._at :]):
@@ -180,12 +185,15 @@ class _Walk:
                 self.groups(name, width)
 
     def _count(self, name: str) -> int:
+        text = self._tokens[self._at] if self.left else ""
+        if text == "0":
+            self._at += 1
+            return 0
         self.take(name)
-        text = _plain(self.fields[name])
-        if text in ("", "-1"):
+        if text in ("", '""', "-1"):
             return 0
         if not text.isdigit():
-            raise RecordError(f"{name} is '{shown(text, 40)}'; expected how many follow")
+            raise RecordError(f"{name} is {shown(text, 40)}; expected how many follow")
         return int(text)
 
     def _refuse(self, layout: str) -> None:
@@ -215,8 +223,9 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _host(name: str) -> str:
-    repeated = _REPEATED.fullmatch(name)
+def _host(field: str) -> str:
+    name = _plain(field)
+    repeated = _REPEATED.fullmatch(name) if "*" in name else None
     return repeated[2] if repeated else name
 
 
