@@ -67,7 +67,7 @@ def workload_of_records(
     said = [name for name in jobs.columns if jobs[name].count()]
     return Workload.of(
         jobs.select(said),
-        name=Path(path).name,
+        name=Path(path).resolve().name,
         origin_unix_s=float(origin_s),
         rejected=left_out,
         notes=(*notes, *_notes(kept), *renamed),
