@@ -38,7 +38,7 @@ def drop_lines(text: bytes, first: int, comment: bytes | None = None) -> Lines:
 
 
 def set_ragged_apart(lines: Lines, separator: bytes, width: int, *, quoted: bool = False) -> tuple[Lines, list[Ragged]]:
-    """The lines with exactly `width` fields, and the others; with `quoted`, which must be regular, those inside do not count."""
+    """The lines with exactly `width` fields, and the others; with `quoted`, separators in (regular) quotes are text."""
     text = np.frombuffer(lines.text, np.uint8)
     marks = np.flatnonzero((text == ord(separator)) | (text == ord("\n")))
     if quoted:
