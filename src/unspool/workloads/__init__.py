@@ -20,9 +20,10 @@ __all__ = ["FORMATS", "Format", "format_of", "read_workload", "write_workload"]
 
 
 class Format(NamedTuple):
-    """A format of logs: how it is read and written, the ends of its files' names, and a line of help.
+    """A format of logs: how it is read and written, the ends of its files' names, a line of help, and how it is told.
 
-    `recognises` tells it by the first 64 KiB of a file, unpacked. A format without `write` is only read.
+    `write` is None where it can only be read. `recognises` says of the first bytes of a file whether it is in this
+    format. A format that is a `kind_of` another shares its endings: of the files named so, its are told by content.
     """
 
     read: Callable[..., Workload]
@@ -31,6 +32,7 @@ class Format(NamedTuple):
     help: str
     takes_columns: bool = False
     recognises: Callable[[bytes], bool] | None = None
+    kind_of: str | None = None
 
 
 FORMATS: Mapping[str, Format] = {
@@ -47,26 +49,32 @@ FORMATS: Mapping[str, Format] = {
     "jobs-csv": Format(
         jobscsv.read_jobs_csv,
         jobscsv.write_jobs_csv,
-        (".csv", ".csv.gz"),
+        (),
         "the AWS HPC cost simulator's jobs, 24 or 27 columns (options: maxrss_unit)",
-        True,
-        jobscsv.recognises,
+        recognises=jobscsv.recognises,
+        takes_columns=True,
+        kind_of="csv",
     ),
     "json": Format(
-        jsonmap.read_json, None, (".json", ".json.gz"), "an array of objects (options: map)", True, jsonmap.recognises
+        jsonmap.read_json,
+        None,
+        (".json", ".json.gz"),
+        "an array of objects; only read (options: map)",
+        recognises=jsonmap.recognises,
+        takes_columns=True,
     ),
     "lsf": Format(
         lsf.read_lsf,
         None,
         (),
-        "lsb.acct of LSF, or a folder of them (options: memory_per_slot, unit, default_memory_gib)",
+        "LSF's lsb.acct, or a folder of them; only read (options: memory_per_slot, unit, default_memory_gib)",
         recognises=lsf.recognises,
     ),
     "accelerator": Format(
         accelerator.read_accelerator,
         None,
         (),
-        "vovsql_query of Altair Accelerator (options: default_memory_gib)",
+        "Altair Accelerator's vovsql_query; only read (options: default_memory_gib)",
         recognises=accelerator.recognises,
     ),
 }
@@ -143,27 +151,27 @@ def _options(name: str, chosen: Format, given: dict[str, Any]) -> dict[str, Any]
 
 
 def _told(path: AnyPath) -> str:
-    """The format by the file's name; where several have that ending, and where none has, by the content.
+    """The format that the name tells, or a kind of it that the content tells; where the name tells none, by content.
 
     LSF's logs are the only ones that come as a folder.
     """
     if Path(path).is_dir():
         return "lsf"
-    file = Path(path).name.lower()
-    named = [name for name, known in FORMATS.items() if file.endswith(known.suffixes)]
-    return named[0] if len(named) == 1 else _sniffed(path, named)
-
-
-def _sniffed(path: AnyPath, named: list[str]) -> str:
-    """The format by the first bytes: one that recognises them, `PAR1`, 18 fields, names between tabs or commas."""
+    named = format_of(path)
+    kinds = [name for name, known in FORMATS.items() if named and known.kind_of == named]
+    if named and not kinds:
+        return named
     with opened(path) as file:
         start = file.read(1 << 16)
-    for name in named or FORMATS:
+    for name in kinds or FORMATS:
         recognises = FORMATS[name].recognises
         if recognises is not None and recognises(start):
             return name
-    if named:
-        return named[0]
+    return named or _sniffed(path, start)
+
+
+def _sniffed(path: AnyPath, start: bytes) -> str:
+    """The format by the first bytes: `PAR1`, a comment or 18 fields, or names between tabs or commas."""
     if start.startswith(b"PAR1"):
         return "parquet"
     first = next((line.strip() for line in start.split(b"\n") if line.strip()), b"")
