@@ -85,6 +85,8 @@ def test_jobs_that_never_ran_are_counted_and_others_keep_the_rules_of_the_jobs_c
         (line(8, submit=0), "8", "no submit time"),
         (line(8, end=SUBMIT + 30), "8", "it finished before it started"),
         (line(8, resources="CORES/0"), "8", "less than one core"),
+        (line(8, resources="CORES/" + "9" * 5000), "8", "more cores or hosts than any machine has"),
+        (line(8, resources="RAM/" + "9" * 15), "8", "more memory than any machine has"),
         (line(8, resources="{CORES/1"), "8", "a brace that does not close; expected text with blanks in { }"),
         (
             "8 1 2\n",

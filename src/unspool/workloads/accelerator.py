@@ -23,9 +23,10 @@ _FIELDS = (
 _MIB = 1 << 20
 _HEADROOM = 1.1  # what a job asks for if it does not say: so many times what it used
 _FIELD = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}(?=\s|$)|([^\s{}]+)")
-_CORES = re.compile(r"(?<![A-Za-z0-9_])CORES/([0-9]+)")
-_RAM = re.compile(r"(?<![A-Za-z0-9_])RAM/([0-9]+(?:\.[0-9]+)?)")
+_CORES = re.compile(r"(?<![A-Za-z0-9_])CORES/([0-9]{1,15})")
+_RAM = re.compile(r"(?<![A-Za-z0-9_])RAM/([0-9]{1,15}(?:\.[0-9]+)?)")
 _LATEST_S = 1e11
+_BEYOND_BYTES = 1.5 * 2.0**62  # more than a record may ask for, and still an int64
 _SCHEMA = {**RECORD, "status": pl.Int64(), "cpu_time": pl.Float64(), "used_memory_bytes": pl.Int64()}
 _NEVER_RAN = "jobs never ran (neither start nor end): left out"
 _MEMORY_USED = "jobs ask for no memory (no RAM/): 1.1 times what they used is taken"
@@ -125,7 +126,7 @@ def _row(line: int, values: list[str], default_memory_gib: float, counts: Counte
     else:
         gib = float(ram[1]) / 1024
     return (
-        *(line, values[0], slots, 1, round(gib * GIB) or None),
+        *(line, values[0], slots, 1, round(min(gib * GIB, _BEYOND_BYTES)) or None),
         *(submit, None, start, end, None, None, None),
         int(exit_status == 0),
         cpu_s / slots if cpu_s >= 0 and slots else None,

@@ -30,6 +30,7 @@ _MEMORY = re.compile(
 _DIGITS = re.compile(r"([0-9]+)")
 _ID = re.compile(r'"JOB_FINISH" "[^"]*" [0-9]+ ([0-9]+) ')
 _LATEST_S = 1e11
+_BEYOND_BYTES = 1.5 * 2.0**62  # more than a record may ask for, and still an int64
 _NEVER_RAN = "jobs never ran: left out"
 _NO_HOST = "jobs name no execution host: taken as one"
 _MEMORY_USED = "jobs ask for no memory (no mem= in rusage[]): what they used is taken"
@@ -200,7 +201,8 @@ def _asked_memory(request: str, slots: int, options: _Options) -> int | None:
     if memory is None:
         return None
     unit = SIZES[f"{memory[2].upper()}B"] if memory[2] else options.unit_bytes
-    return round(float(memory[1]) * unit) * (slots if options.memory_per_slot else 1)
+    size = float(memory[1]) * unit * (slots if options.memory_per_slot else 1)
+    return round(min(size, _BEYOND_BYTES))
 
 
 def _id_in(text: str) -> str | None:

@@ -5,6 +5,7 @@ The layout is that of IBM's reference of lsb.acct for LSF 10.1, with the variant
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from typing import NamedTuple
@@ -37,6 +38,8 @@ _TO_NETWORK = (
     "acJobWaitTime totalProvisionTime outdir:s runTime subcwd:s"
 )
 _TO_SLOTS = "affinity:s serial_job_energy cpi gips gbs gflops"
+_LAST = "ineligiblePendTime"
+_LARGEST = 1e15  # a number beyond it, in seconds, slots or KB, is none of a cluster's
 
 # s: text in quotes, e: "" which is also a number that is not known, n: number, x: nothing between two blanks, w: else.
 _EMPTY_TEXT, _NOTHING = "\1", "\2"
@@ -50,22 +53,26 @@ class RecordError(ValueError):
 
 
 class Finish(NamedTuple):
-    """What a JOB_FINISH record says: its fields by name as they stand, and its execution hosts, each once."""
+    """What a JOB_FINISH record says: its fields, where each part of them begins, and its execution hosts, each once."""
 
-    fields: dict[str, str]
+    tokens: list[str]
+    starts: dict[str, int]
     hosts: tuple[str, ...]
 
     def text(self, name: str) -> str | None:
         """The text of a field, or None where it is empty."""
-        return _plain(self.fields[name]) or None
+        part, offset = _places()[name]
+        return _plain(self.tokens[self.starts[part] + offset]) or None
 
     def number(self, name: str) -> float | None:
         """The number of a field, or None where it is not known, which LSF writes as -1 or leaves empty."""
-        text = _plain(self.fields[name])
+        text = self.text(name) or "-1"
         try:
-            value = float(text or "-1")
+            value = float(text)
         except ValueError:
-            raise RecordError(f"{name} is '{shown(text, 40)}'; expected a number") from None
+            value = math.nan
+        if not value < _LARGEST:
+            raise RecordError(f"{name} is '{shown(text, 40)}'; expected a number below {_LARGEST:g}")
         return value if value >= 0 else None
 
 
@@ -95,7 +102,7 @@ def parse_finish(text: str) -> Finish:
     """A JOB_FINISH record; raises `RecordError` where it does not have the layout."""
     walk = _Walk(split_record(text))
     walk.take(_TO_HOSTS)
-    version = _version(_plain(walk.fields["Version"]))
+    version = _version(_plain(walk.tokens[1]))
     walk.groups("numAskedHosts", 1)
     hosts = walk.groups("numExHosts", 1) if walk.has_execution_hosts() else []
     walk.take(_TO_EXTENSIONS)
@@ -105,37 +112,36 @@ def parse_finish(text: str) -> Finish:
     walk.groups("network", 2)
     walk.take(_TO_SLOTS)
     slots = walk.groups("allocSlots", 1)
-    walk.take("ineligiblePendTime")
+    walk.take(_LAST)
     walk.take_rest()
     if walk.left and not (walk.left == _LEFT_OVER and version >= (10, 11)):
         raise RecordError(f"{walk.left} fields are left over at the end; expected none in this version")
     hosts = hosts or slots or used
-    return Finish(walk.fields, tuple(dict.fromkeys(map(_host, dict.fromkeys(hosts)))))
+    return Finish(walk.tokens, walk.starts, tuple(dict.fromkeys(map(_host, dict.fromkeys(hosts)))))
 
 
 class _Walk:
     """The fields of a record from the first to the last; `kinds` has a letter for each (text, number, empty, word)."""
 
     def __init__(self, tokens: list[str]) -> None:
-        self._tokens = tokens
+        self.tokens = tokens
         firsts = [_EMPTY_TEXT if token == '""' else token[:1] or _NOTHING for token in tokens]
         self._kinds = "".join(firsts).encode("ascii", "replace").translate(_KINDS).decode()
         self._at = 0
-        self.fields: dict[str, str] = {}
+        self.starts: dict[str, int] = {}
 
     @property
     def left(self) -> int:
         """How many fields have not been taken."""
-        return len(self._tokens) - self._at
+        return len(self.tokens) - self._at
 
     def take(self, layout: str) -> None:
         """Take the fields of a layout, each of its kind."""
-        names, pattern = _layout(layout)
+        width, pattern = _layout(layout)
         if not pattern.match(self._kinds, self._at):
             self._refuse(layout)
-        end = self._at + len(names)
-        self.fields.update(zip(names, self._tokens[self._at : end], strict=True))
-        self._at = end
+        self.starts[layout] = self._at
+        self._at += width
 
     def groups(self, name: str, width: int) -> list[str]:
         """Take a number and so many groups of fields; returns what stands in them."""
@@ -143,15 +149,15 @@ class _Walk:
         if not count:
             return []
         end = self._at + count * width
-        if end > len(self._tokens):
+        if end > len(self.tokens):
             raise RecordError(f"the record ends within {name}, of which there are {count}; it is cut off")
-        held = self._tokens[self._at : end]
+        held = self.tokens[self._at : end]
         self._at = end
         return held
 
     def has_execution_hosts(self) -> bool:
         """Whether the number of execution hosts is there: so many texts follow, then status, host factor and name."""
-        count = self._tokens[self._at] if self.left else ""
+        count = self.tokens[self._at] if self.left else ""
         if not count.isdigit():
             return False
         follow = self._kinds[self._at + 1 : self._at + 1 + int(count) + 3]
@@ -164,7 +170,7 @@ class _Walk:
         count = self._count("hostRusage")
         for i in range(count):
             self.take("host:s mem swap utime stime")
-            hosts.append(self.fields["host"])
+            hosts.append(self.tokens[self._at - 5])
             # A fifth number stands before the next host or, after the last one, before three numbers and a text.
             ahead = 1 if i + 1 < count else 4
             if re.match("n" * ahead + "[se]", self._kinds[self._at :]):
@@ -185,7 +191,7 @@ class _Walk:
                 self.groups(name, width)
 
     def _count(self, name: str) -> int:
-        text = self._tokens[self._at] if self.left else ""
+        text = self.tokens[self._at] if self.left else ""
         if text == "0":
             self._at += 1
             return 0
@@ -197,23 +203,30 @@ class _Walk:
         return int(text)
 
     def _refuse(self, layout: str) -> None:
-        for name, at in zip(layout.split(), range(self._at, len(self._tokens) + 1), strict=False):
+        for name, at in zip(layout.split(), range(self._at, len(self.tokens) + 1), strict=False):
             is_text = name.endswith(":s")
             name = name.removesuffix(":s")
-            if at == len(self._tokens):
+            if at == len(self.tokens):
                 raise RecordError(f"the record ends before {name}; it is cut off, or of another version")
             if self._kinds[at] not in (_TEXT if is_text else _NUMBER):
-                given = shown(self._tokens[at], 40)
+                given = shown(self.tokens[at], 40)
                 expected = "text in quotes" if is_text else "a number"
                 raise RecordError(f"field {at + 1} ({name}) is {given}; expected {expected}")
 
 
 @cache
-def _layout(text: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
-    """The names of a layout and the kinds that its fields must have."""
+def _layout(text: str) -> tuple[int, re.Pattern[str]]:
+    """How many fields a layout has, and the kinds that they must have."""
     names = text.split()
     kinds = "".join(f"[{_TEXT if name.endswith(':s') else _NUMBER}]" for name in names)
-    return tuple(name.removesuffix(":s") for name in names), re.compile(kinds)
+    return len(names), re.compile(kinds)
+
+
+@cache
+def _places() -> dict[str, tuple[str, int]]:
+    """For each field the part that it stands in, and where."""
+    parts = (_TO_HOSTS, _TO_EXTENSIONS, _TO_NETWORK, _TO_SLOTS, _LAST)
+    return {name.removesuffix(":s"): (part, at) for part in parts for at, name in enumerate(part.split())}
 
 
 def _version(text: str) -> tuple[int, ...]:
