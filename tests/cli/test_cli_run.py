@@ -10,6 +10,8 @@ import tomllib
 import polars as pl
 import pytest
 
+from unspool.workloads import FORMATS
+
 HEAD = "job_id,submit_time,run_time,cores,walltime\n"
 # On 4 cores: a runs 0-10 on 2 cores, b needs 4 and waits until 10, c (2 cores, 8 s) fits before b.
 THREE = HEAD + "a,0,10,2,10\nb,1,5,4,5\nc,2,8,2,8\n"
@@ -158,11 +160,12 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
     ("arguments", "sentence"),
     [
         (["nofile.swf", "-p", "4"], "nofile.swf: there is no such file; check the path"),
-        ([".", "-p", "4"], ".: is a folder; expected a file"),
+        ([".", "-p", "4"], ".: is a folder without records in an lsb.acct; expected a file, or LSF's logdir"),
         (["empty.csv", "-p", "4"], "empty.csv: the file is empty; expected one job a line"),
         (["binary.swf", "-p", "4"],
          "binary.swf: binary data; expected lines of text, so give another file or its format"),
-        (["binary", "-p", "4"], "binary: its format cannot be told; give it one of swf, csv, tsv, parquet"),
+        (["binary", "-p", "4"],
+         f"binary: its format cannot be told; give it one of {', '.join(FORMATS)}"),
         (["semi.csv", "-p", "4"],
          "semi.csv: the first line has semicolons between cells; expected commas, so save it so"),
         (["early.csv", "-p", "4"], "early.csv, line 2: submit_time is -5; expected 0 or more"),
@@ -186,7 +189,7 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
          "unknown machine selection 'frist'; did you mean 'first'? "
          "Known: best, contiguous, first, pack, spread, worst"),
         (["three.csv", "-p", "4", "--format", "cvs"],
-         "unknown workload format 'cvs'; did you mean 'csv'? Known: csv, parquet, swf, tsv"),
+         f"unknown workload format 'cvs'; did you mean 'csv'? Known: {', '.join(sorted(FORMATS))}"),
         (["three.csv", "-p", "4", "--columns", "run_time"],
          "--columns run_time: expected our column = the file's, as in run_time=duration"),
         (["three.csv", "-p", "0"], "platform '0': a pool of this many cores; expected 1 to 1000000000000"),

@@ -251,7 +251,7 @@ def test_wrong_options_and_files_are_told_in_one_sentence(tmp_path):
 def test_files_without_a_job_are_refused_in_one_sentence(tmp_path):
     empty = tmp_path / "folder"
     empty.mkdir()
-    with pytest.raises(InputError, match=r"no lsb\.acct with records in this folder"):
+    with pytest.raises(InputError, match=r"is a folder without records in an lsb\.acct"):
         read_lsf(empty)
     for records, told in {
         (): "the file is empty",

@@ -118,7 +118,7 @@ def _files(path: AnyPath, counts: Counter[str]) -> list[Path]:
     found = [file for file in folder.iterdir() if file.name.startswith("lsb.acct") and file.is_file()]
     files = [file for file in found if file.stat().st_size]
     if not files:
-        raise InputError(f"{path}: no lsb.acct with records in this folder; expected lsb.acct, lsb.acct.1 and so on")
+        raise InputError(f"{path}: is a folder without records in an lsb.acct; expected a file, or LSF's logdir")
     counts[_EMPTY_FILES] += len(found) - len(files)
     return sorted(files, key=lambda file: _by_number(file.name))
 
