@@ -15,7 +15,7 @@ from typing import Any
 
 from unspool.errors import InputError, UnknownName, UnspoolError
 
-__all__ = ["BUILT_IN", "available", "build", "load"]
+__all__ = ["BUILT_IN", "available", "build", "load", "parameters_of"]
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "schedulers": {
@@ -97,7 +97,7 @@ def build(kind: str, text: str) -> Any:
     else:
         raise UnknownName(kind.removesuffix("s"), name, names, "or one of your own as module:Name")
     found = load(target)
-    parameters = _parameters(rest, text)
+    parameters = parameters_of(rest, text)
     part = _made(found, parameters, text) if isinstance(found, type) else found
     if part is found and parameters:
         raise InputError(f"'{text}': {target} is no class and takes no parameters")
@@ -146,7 +146,12 @@ def _made(found: Callable[..., Any], parameters: dict[str, Any], text: str) -> A
         raise InputError(f"'{text}': {type(error).__name__}: {error}") from error
 
 
-def _parameters(text: str, whole: str) -> dict[str, Any]:
+def parameters_of(text: str, whole: str) -> dict[str, Any]:
+    """The parameters of `key=value,key=value`, true and false and numbers as such; `whole` is what a complaint names.
+
+    >>> parameters_of("unit=MB,memory_per_slot=true", "lsf:unit=MB,memory_per_slot=true")
+    {'unit': 'MB', 'memory_per_slot': True}
+    """
     parameters: dict[str, Any] = {}
     for part in filter(None, _COMMA.split(text)):
         key, equals, value = part.partition("=")

@@ -160,7 +160,7 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
     ("arguments", "sentence"),
     [
         (["nofile.swf", "-p", "4"], "nofile.swf: there is no such file; check the path"),
-        ([".", "-p", "4"], ".: is a folder; expected a file"),
+        ([".", "-p", "4"], ".: is a folder without records in an lsb.acct; expected a file, or LSF's logdir"),
         (["empty.csv", "-p", "4"], "empty.csv: the file is empty; expected one job a line"),
         (["binary.swf", "-p", "4"],
          "binary.swf: binary data; expected lines of text, so give another file or its format"),

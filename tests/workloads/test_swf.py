@@ -363,3 +363,9 @@ def test_whatever_a_file_holds_it_is_read_or_refused(tmp_path_factory, data):
     lines = [line for line in data.split(b"\n") if line.strip(b" \t\r\v\f")]
     records = [line for line in lines if not line.lstrip(b" \t\r\v\f").startswith(b";")]
     assert len(workload) + len(workload.rejected) == len(records)
+
+
+def test_quotes_mean_nothing_in_a_log(tmp_path):
+    workload = read_swf(log(tmp_path, f'{JOB}\n2 " 3\n{fields(f1="3")}\n'))
+    assert workload.table["job_id"].to_list() == ["1", "3"]
+    assert workload.rejected["line"].to_list() == [2]

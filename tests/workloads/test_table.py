@@ -1,6 +1,8 @@
 import gzip
 import io
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from unspool.errors import InputError, UnknownName, UnspoolError
 from unspool.model.workload import COLUMNS, Workload
-from unspool.workloads import delimited, format_of, read_workload, write_workload
+from unspool.workloads import delimited, format_of, lines, read_workload, write_workload
 from unspool.workloads.table import read_csv, read_parquet, write_csv, write_parquet
 
 HEAD = "job_id,submit_time,run_time,cores\n"
@@ -269,6 +271,25 @@ def test_formats_convert_into_one_another(tmp_path):
         write_workload(workload, tmp_path / name)
         columns = ("job_id", "submit_time", "run_time", "cores")
         assert read_workload(tmp_path / name).table.select(columns).equals(workload.table.select(columns))
+
+
+@given(st.lists(st.lists(st.text('a", é;\r', max_size=5), min_size=1, max_size=4), min_size=1, max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_regular_quotes_are_read_as_the_csv_module_reads_them(rows):
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "log.csv")
+        cells = [["x", "y"], *rows]
+        path.write_text("".join(",".join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in cells))
+        assert lines.are_quotes_regular(path.read_bytes(), b",")
+        found, expected = delimited.read_cells(path, ","), delimited._read_quoted(path, ",")
+    assert (found.header, found.lines.to_list()) == (expected.header, expected.lines.to_list())
+    assert [column.fill_null("").to_list() for column in found.columns] == [c.to_list() for c in expected.columns]
+    assert found.rejected.equals(expected.rejected)
+
+
+@pytest.mark.parametrize("text", [b'"a\nb",1\n', b'a"b,1\n', b'"a" ,1\n', b'"a,1\n', b'"a"b"c",1\n'])
+def test_quotes_that_are_not_regular_are_told(text):
+    assert not lines.are_quotes_regular(text, b",")
 
 
 def test_blocks_and_quotes_do_not_change_what_is_read(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from unspool.platforms.cluster import is_spec
 __all__ = ["RunConfig", "read_config"]
 
 
+_MAP = re.compile(r"([:,]map=)([^,]+)")  # the file that an option of a format names
 _Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -52,6 +54,8 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
         told = {name: value for name, value in msgspec.structs.asdict(self).items() if value not in (None, [])}
         if self.workload is not None:
             told["workload"] = os.path.abspath(self.workload)
+        if self.format is not None:
+            told["format"] = _MAP.sub(lambda option: f"{option[1]}{os.path.abspath(option[2])}", self.format)
         if self.outages is not None and "=" not in self.outages:
             told["outages"] = os.path.abspath(self.outages)
         if isinstance(self.platform, str) and not is_spec(self.platform):

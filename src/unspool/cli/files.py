@@ -10,13 +10,15 @@ import polars as pl
 
 from unspool.cli.config import RunConfig
 from unspool.cli.output import note, reading
-from unspool.errors import shown
+from unspool.errors import InputError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import pool_of_log
 from unspool.platforms.cluster import is_spec
 from unspool.results.store import load_all as read_results
 from unspool.workloads import read_workload
+from unspool.workloads.files import opened
+from unspool.workloads.jsonmap import recognises
 
 __all__ = ["kind_of", "platform_of_log", "read_log", "read_results", "tell_reasons"]
 
@@ -27,8 +29,8 @@ _PLATFORM_SUFFIXES = (".yaml", ".yml", ".json")
 def kind_of(path: Path) -> str:
     """`result`, `platform`, `config` or `log`."""
     if path.is_dir():
-        return "result"
-    if path.suffix == ".json" and _is_list(path):
+        return "log" if any(path.glob("lsb.acct*")) else "result"
+    if path.name.endswith((".json", ".json.gz")) and _is_array(path):
         return "log"
     if path.suffix in _PLATFORM_SUFFIXES or (not path.exists() and is_spec(str(path))):
         return "platform"
@@ -37,12 +39,12 @@ def kind_of(path: Path) -> str:
     return "log"
 
 
-def _is_list(path: Path) -> bool:
-    """Whether a JSON file holds a list, of jobs: a platform has names."""
+def _is_array(path: Path) -> bool:
+    """Whether a JSON file holds jobs, which are an array, and not a platform."""
     try:
-        with path.open("rb") as file:
-            return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
-    except OSError:
+        with opened(path) as file:
+            return recognises(file.read(1 << 12))
+    except InputError:
         return False
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload
-from unspool.workloads import slurm, swf, table
+from unspool.plugins import parameters_of
+from unspool.workloads import accelerator, jobscsv, jsonmap, lsf, slurm, swf, table
 from unspool.workloads.files import AnyPath, opened
 
 __all__ = ["FORMATS", "Format", "format_of", "read_workload", "write_workload"]
@@ -49,6 +51,37 @@ FORMATS: Mapping[str, Format] = {
         slurm.recognises,
         kind_of="csv",
     ),
+    "jobs-csv": Format(
+        jobscsv.read_jobs_csv,
+        jobscsv.write_jobs_csv,
+        (),
+        "the AWS HPC cost simulator's jobs, 24 or 27 columns (options: maxrss_unit)",
+        jobscsv.recognises,
+        takes_columns=True,
+        kind_of="csv",
+    ),
+    "json": Format(
+        jsonmap.read_json,
+        None,
+        (".json", ".json.gz"),
+        "an array of objects; only read (options: map)",
+        jsonmap.recognises,
+        takes_columns=True,
+    ),
+    "lsf": Format(
+        lsf.read_lsf,
+        None,
+        (),
+        "LSF's lsb.acct, or a folder of them; only read (options: memory_per_slot, unit, default_memory_gib)",
+        lsf.recognises,
+    ),
+    "accelerator": Format(
+        accelerator.read_accelerator,
+        None,
+        (),
+        "Altair Accelerator's vovsql_query; only read (options: default_memory_gib)",
+        accelerator.recognises,
+    ),
     "parquet": Format(
         table.read_parquet,
         table.write_parquet,
@@ -80,7 +113,8 @@ FORMATS: Mapping[str, Format] = {
 def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str, str] | None = None) -> Workload:
     """The jobs of a log; the format is told by the name of the file, else by its content (see `Format`).
 
-    `columns` maps our column to the file's, for formats with named columns.
+    `columns` maps our column to the file's, for formats with named columns. A format may be given options, as in
+    `lsf:memory_per_slot=true,unit=MB`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -89,13 +123,14 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
     ...     read_workload(log).table["run_time"].to_list()
     [300.0]
     """
-    name = format or _told(path, has_map=columns is not None)
+    name, _, text = (format or _told(path, has_map=columns is not None)).partition(":")
     chosen = _known(name)
+    options = _options(name, chosen, parameters_of(text, format or name))
     if columns is None:
-        return chosen.read(path)
+        return chosen.read(path, **options)
     if not chosen.takes_columns:
         raise InputError(f"{path}: {name} has no named columns to map; leave the column map out")
-    return chosen.read(path, columns)
+    return chosen.read(path, columns, **options)
 
 
 def write_workload(
@@ -105,15 +140,17 @@ def write_workload(
 
     An existing file is replaced only with `force`, and only once the new one is whole.
     """
+    writers = {known: each.write for known, each in FORMATS.items() if each.write is not None}
     name = format or format_of(path)
     if name is None:
-        suffixes = [suffix for known in FORMATS.values() for suffix in known.suffixes if known.write]
-        raise UnknownName("suffix of a workload", Path(path).suffix, suffixes)
-    write = _known(name).write
-    if write is None:
-        others = ", ".join(name for name, known in FORMATS.items() if known.write)
-        raise InputError(f"{path}: {name} can be read, but not written; choose one of {others}")
-    return write(workload, path, force=force)
+        raise UnknownName(
+            "suffix of a workload", Path(path).suffix, {end for known in writers for end in FORMATS[known].suffixes}
+        )
+    if name in FORMATS and name not in writers:
+        raise InputError(f"{path}: {name} is only read, not written; choose one of {', '.join(writers)}")
+    if name not in writers:
+        raise UnknownName("workload format", name, writers)
+    return writers[name](workload, path, force=force)
 
 
 def format_of(path: AnyPath) -> str | None:
@@ -132,8 +169,20 @@ def _known(name: str) -> Format:
     return FORMATS[name]
 
 
+def _options(name: str, chosen: Format, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a reader, if it has them."""
+    known = [each.name for each in signature(chosen.read).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    known = [] if isinstance(chosen.read, partial) else known
+    for option in given:
+        if option not in known:
+            raise UnknownName(f"option of the format {name}", option, known)
+    return given
+
+
 def _told(path: AnyPath, *, has_map: bool) -> str:
     """The format that the name tells, or a kind of it that the content tells; where the name tells none, by content."""
+    if Path(path).is_dir():
+        return "lsf"  # its logs are the only ones that come as a folder
     named = format_of(path)
     # A map of columns is for the format that is named, whatever else the columns look like.
     kinds = [name for name, known in FORMATS.items() if named and known.kind_of == named and not has_map]

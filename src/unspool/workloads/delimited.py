@@ -13,7 +13,7 @@ import polars as pl
 from unspool.errors import InputError
 from unspool.model.workload import rejected_table
 from unspool.workloads.files import AnyPath, read_blocks
-from unspool.workloads.lines import Lines, drop_lines, set_ragged_apart
+from unspool.workloads.lines import Lines, are_quotes_regular, drop_lines, fields_of, set_ragged_apart
 
 __all__ = ["Cells", "plain_lines", "read_cells"]
 
@@ -33,24 +33,28 @@ class Cells(NamedTuple):
 def read_cells(path: AnyPath, separator: str) -> Cells:
     """The cells of a text file whose first line names the columns; rows of another width are set apart.
 
-    A file without quotes goes through Polars; one with quotes, which may hold newlines, through the `csv` module.
+    A file goes through Polars if its quotes, where it has any, are regular; else, as with newlines inside them, through
+    the `csv` module, which takes longer.
     """
     header: tuple[str, ...] = ()
     frames: list[pl.DataFrame] = []
     rejected = [rejected_table()]
     for lines in plain_lines(path):
-        if b'"' in lines.text:
+        is_quoted = b'"' in lines.text
+        if is_quoted and not are_quotes_regular(lines.text, separator.encode()):
             return _read_quoted(path, separator)
         if not lines.text:
             continue
         if not header:
             first, _, rest = lines.text.partition(b"\n")
-            header = tuple(cell.strip() for cell in first.decode().split(separator))
+            header = tuple(cell.decode().strip() for cell in fields_of(first, separator.encode()))
             lines = Lines(rest, lines.numbers[1:])
-        lines, ragged = set_ragged_apart(lines, separator.encode(), len(header))
+        lines, ragged = set_ragged_apart(lines, separator.encode(), len(header), quoted=is_quoted)
         rejected.append(rejected_table([_misfit(line.number, len(line.fields), len(header)) for line in ragged]))
         schema = {str(i): pl.String() for i in range(len(header))}
-        frame = pl.read_csv(lines.text, has_header=False, separator=separator, quote_char=None, schema=schema)
+        frame = pl.read_csv(
+            lines.text, has_header=False, separator=separator, quote_char='"' if is_quoted else None, schema=schema
+        )
         frames.append(frame.with_columns(line=pl.Series(lines.numbers, dtype=pl.Int64)))
     return _as_cells(path, header, frames, rejected)
 

@@ -11,7 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Lines", "Ragged", "drop_lines", "first_record", "set_ragged_apart"]
+__all__ = [
+    "Lines", "Ragged", "are_quotes_regular", "drop_lines", "fields_of", "first_record", "set_ragged_apart",
+]  # fmt: skip
+
+_QUOTE = ord('"')
 
 
 class Lines(NamedTuple):
@@ -35,17 +39,20 @@ def drop_lines(text: bytes, first: int, comment: bytes | None = None) -> Lines:
     return Lines(b"".join(lines[i] + b"\n" for i in kept), np.array(kept, np.int64) + first)
 
 
-def set_ragged_apart(lines: Lines, separator: bytes, width: int) -> tuple[Lines, list[Ragged]]:
-    """The lines with exactly `width` fields, and the others."""
+def set_ragged_apart(lines: Lines, separator: bytes, width: int, *, quoted: bool = False) -> tuple[Lines, list[Ragged]]:
+    """The lines with exactly `width` fields, and the others; with `quoted`, separators in (regular) quotes are text."""
     text = np.frombuffer(lines.text, np.uint8)
     marks = np.flatnonzero((text == ord(separator)) | (text == ord("\n")))
+    if quoted:
+        marks = marks[_quotes_before(text)[marks] == 0]
     # In a rectangle of n lines every width-th mark is a newline, and there are n of them.
     if len(marks) == width * len(lines.numbers) and (text[marks[width - 1 :: width]] == ord("\n")).all():
         return lines, []
     counts = np.diff(np.flatnonzero(text[marks] == ord("\n")), prepend=-1)
     is_whole = counts == width
     split = lines.text.split(b"\n")
-    ragged = [Ragged(int(lines.numbers[i]), split[i].split(separator)) for i in np.flatnonzero(~is_whole)]
+    fields = fields_of if quoted else bytes.split
+    ragged = [Ragged(int(lines.numbers[i]), fields(split[i], separator)) for i in np.flatnonzero(~is_whole)]
     whole = b"".join(split[i] + b"\n" for i in np.flatnonzero(is_whole))
     return Lines(whole, lines.numbers[is_whole]), ragged
 
@@ -58,3 +65,34 @@ def first_record(start: bytes, comment: bytes | None = None) -> bytes:
     """
     lines = (line.strip() for line in start.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
     return next((line for line in lines if line and not (comment and line.startswith(comment))), b"")
+
+
+def are_quotes_regular(text: bytes, separator: bytes) -> bool:
+    """Whether every quote begins or ends a field, or is doubled inside one, and no field holds a newline (RFC 4180)."""
+    array = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(array == _QUOTE)
+    if len(quotes) % 2:
+        return False
+    around = np.concatenate(([ord("\n")], array, [ord("\n")]))
+    is_edge = (around == ord(separator)) | (around == ord("\n")) | (around == _QUOTE)
+    begin_well, end_well = is_edge[quotes[::2]].all(), is_edge[quotes[1::2] + 2].all()
+    return bool(begin_well and end_well and not _quotes_before(array)[array == ord("\n")].any())
+
+
+def _quotes_before(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """For each byte, whether it is inside quotes; the count may wrap, since only whether it is odd matters."""
+    return np.cumsum(text == _QUOTE, dtype=np.uint8) & np.uint8(1)
+
+
+def fields_of(line: bytes, separator: bytes) -> list[bytes]:
+    """The fields of a line whose quotes are regular.
+
+    >>> fields_of(b'a,"b, ""c"" d",', b",")
+    [b'a', b'b, "c" d', b'']
+    """
+    if b'"' not in line:
+        return line.split(separator)
+    text = np.frombuffer(line, np.uint8)
+    marks = np.flatnonzero((text == ord(separator)) & (_quotes_before(text) == 0)).tolist()
+    fields = [line[start:end] for start, end in zip([0, *(at + 1 for at in marks)], [*marks, len(line)], strict=True)]
+    return [field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field for field in fields]

@@ -20,7 +20,10 @@ from unspool.workloads.delimited import Cells, read_cells
 from unspool.workloads.files import AnyPath, opened, replaced
 from unspool.workloads.lines import first_record
 
-__all__ = ["read_csv", "read_parquet", "recognises_csv", "recognises_parquet", "write_csv", "write_parquet"]
+__all__ = [
+    "parted", "read_csv", "read_parquet", "recognises_csv", "recognises_parquet", "workload_of_cells", "write_csv",
+    "write_parquet",
+]  # fmt: skip
 
 _NAMES = tuple(column.name for column in COLUMNS if column.name != "line")
 _NEEDED = ("submit_time", "run_time", "cores")
@@ -54,7 +57,7 @@ def read_csv(path: AnyPath, columns: Mapping[str, str] | None = None, *, separat
         raise InputError(
             f"{path}: the first line has {others[0]} between cells; expected {_SEPARATORS[separator]}, so save it so"
         )
-    return _workload_of(cells, path, columns or {}, {})
+    return workload_of_cells(cells, path, columns or {}, {})
 
 
 def read_parquet(path: AnyPath, columns: Mapping[str, str] | None = None) -> Workload:
@@ -76,7 +79,7 @@ def read_parquet(path: AnyPath, columns: Mapping[str, str] | None = None) -> Wor
         raise InputError(f"{path}: the Parquet file is cut off or damaged ({shown(str(error), 120)})") from error
     lines = pl.int_range(1, len(table) + 1, dtype=pl.Int64, eager=True)
     cells = Cells(tuple(table.columns), table.get_columns(), lines, rejected_table())
-    return _workload_of(cells, path, columns or {}, _checked_facts(facts))
+    return workload_of_cells(cells, path, columns or {}, _checked_facts(facts))
 
 
 def write_csv(workload: Workload, path: AnyPath, *, force: bool = False, separator: str = ",") -> tuple[str, ...]:
@@ -124,7 +127,8 @@ def recognises_parquet(start: bytes) -> bool:
     return start.startswith(_PARQUET_MAGIC)
 
 
-def _workload_of(cells: Cells, path: AnyPath, columns: Mapping[str, str], facts: dict[str, Any]) -> Workload:
+def workload_of_cells(cells: Cells, path: AnyPath, columns: Mapping[str, str], facts: dict[str, Any]) -> Workload:
+    """The jobs of cells under our names, or others that `columns` gives; `facts` are what the log says of itself."""
     found = _found(cells, path, columns)
     if not len(cells.lines) and not len(cells.rejected):
         raise InputError(f"{path}: no jobs, only the names of columns; expected one job a row")
@@ -144,7 +148,7 @@ def _workload_of(cells: Cells, path: AnyPath, columns: Mapping[str, str], facts:
     jobs = pl.DataFrame([column.alias(name) for name, column in values.items()]).with_columns(line=cells.lines)
     if "job_id" not in found:
         jobs = jobs.with_columns(job_id=pl.col("line").cast(pl.String))
-    jobs, facts["rejected"] = _parted(jobs, reasons, cells.rejected, path)
+    jobs, facts["rejected"] = parted(jobs, reasons, cells.rejected, path)
     if has_dates:
         origin_s = math.floor(jobs.select(pl.col("submit_time").min()).item() / 1_000_000)
         jobs = jobs.with_columns((pl.col("submit_time") - origin_s * 1_000_000) / 1e6)
@@ -165,7 +169,7 @@ def _submit_times(given: pl.Series) -> tuple[pl.Series, int]:
     return (instants, without_zone) if instants.count() > numbers.count() else (numbers, 0)
 
 
-def _parted(
+def parted(
     jobs: pl.DataFrame, reasons: list[pl.Series], ragged: pl.DataFrame, path: AnyPath
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The jobs without a reason against them, and all rejected records; of several reasons the first counts."""
