@@ -58,10 +58,11 @@ class Replay:
         self.reclaim_after = reclaim_after
         self.machines = fixed_machines(platform)
         self.attempts: list[Attempt] = []
-        self.running: list[Attempt] = []  # in the order in which they began
+        self.running: list[Attempt] = []
         self.waiting: list[Job] = []
         self.fresh: list[Job] = []  # waiting, and never looked at since they came (back)
         self.freed = False
+        self.changes = 0
         self.jobs = jobs_of(workload)
         self.needs = {job.job_id: job.need for job in self.jobs}
         self.rejected = []
@@ -179,7 +180,8 @@ class Replay:
                 return
 
     def end_jobs(self, now):
-        for attempt in [attempt for attempt in self.running if attempt.finish <= now]:
+        ended = [attempt for attempt in self.running if attempt.finish <= now]
+        for attempt in sorted(ended, key=self.attempts.index):  # in the order in which they were placed
             attempt.how = "completed"
             attempt.job.left = 0.0
             self.leave(attempt, now)
@@ -214,10 +216,14 @@ class Replay:
             self.running.remove(attempt)
         for machine in attempt.hosts:
             machine.placed.remove(attempt)
-            machine.changed = now
+            self.touch(machine)
             if not machine.placed:
                 machine.empty_since = now
         self.freed = True
+
+    def touch(self, machine):
+        self.changes += 1
+        machine.changed = self.changes
 
     def bring_up(self, now):
         for machine in self.live():
@@ -276,7 +282,7 @@ class Replay:
         for machine in hosts:
             machine.placed.append(attempt)
             machine.empty_since = None
-            machine.changed = now
+            self.touch(machine)
         self.begin(attempt, now)
 
     def with_room(self, job, bursts):

@@ -64,7 +64,7 @@ class Machine:
     up_at: float = -math.inf
     reclaim_at: float = math.inf
     empty_since: float | None = None
-    changed: float = -math.inf  # when its load last changed
+    changed: int = 0  # when its load last changed, as a running number
     placed: list[Attempt] = field(default_factory=list)
 
     @property

@@ -181,7 +181,7 @@ def with_cloud(
     state = _with_machines(state, place._replace(rows=longer(place.rows[:0], rows)), elastic, count)
     assert state.place is not None
     for machine in range(fixed):
-        index_machine(state.core, state.place, elastic, machine)
+        index_machine(state.place, elastic, machine)
     return state
 
 

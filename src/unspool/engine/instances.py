@@ -162,9 +162,10 @@ def bring_up(core: Core, place: Place | None, elastic: Elastic | None, machine: 
 
 
 @compiled
-def index_machine(core: Core, place: Place, elastic: Elastic, machine: int) -> None:
+def index_machine(place: Place, elastic: Elastic, machine: int) -> None:
     """What a machine has free changed: put it where it now belongs among those that are to be filled."""
     nodes, capacity, free = elastic.nodes, elastic.capacity, place.free
+    elastic.rule[0]["changes"] += 1
     take_out(nodes, elastic.roots, free, machine)
     if free[machine, 0] < 1.0:
         return
@@ -176,7 +177,7 @@ def index_machine(core: Core, place: Place, elastic: Elastic, machine: int) -> N
         return
     nodes[machine]["rank"] = elastic.instances[machine]["rank"]
     nodes[machine]["fullness"] = fullness
-    nodes[machine]["changed"] = core.clock[0]["now"]
+    nodes[machine]["changed"] = elastic.rule[0]["changes"]
     put_in(nodes, elastic.roots, free, tree_of(elastic.instances[machine]["plan"]), machine)
 
 
@@ -217,7 +218,7 @@ def leave_machines(core: Core, place: Place | None, elastic: Elastic | None, job
             instances[machine]["hold"] = following
         if following >= 0:
             holds[following]["before"] = before
-        index_machine(core, place, elastic, machine)
+        index_machine(place, elastic, machine)
         if _is_empty(place, elastic, machine):
             arm_stop(core, elastic, machine)
 
@@ -289,7 +290,10 @@ def lose_instance(core: Core, place: Place | None, elastic: Elastic | None, orde
     if elastic is None or place is None or elastic.instances[machine]["stop"] >= 0.0:
         return
     while elastic.instances[machine]["hold"] >= 0:
-        _lose_attempt(core, place, elastic, elastic.holds[elastic.instances[machine]["hold"]]["job"])
+        row = elastic.instances[machine]["hold"]
+        while elastic.holds[row]["next"] >= 0:  # the one that came first is the last
+            row = elastic.holds[row]["next"]
+        _lose_attempt(core, place, elastic, elastic.holds[row]["job"])
     at = core.clock[0]["running"] - 1 if elastic.rule[0]["binds"] == 0 else -1
     while at >= 0:  # backwards, because those that end leave the list
         job = core.running[at]["job"]

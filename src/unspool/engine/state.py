@@ -183,6 +183,7 @@ ELASTIC = np.dtype(
         ("machines", "i8"),  # that there are or were: those of the platform, then instances in the order of their start
         ("fixed", "i8"),  # how many of them belong to the platform
         ("live", "i8"),  # instances
+        ("changes", "i8"),  # of the load of machines, counted
         ("short", "i8"),  # machines of a job for which an array had no room,
         ("resume", "i8"),  # and where the round of decisions goes on that it broke off
         ("boot", "f8"),
@@ -241,7 +242,7 @@ NODE = np.dtype(
         ("priority", "i8"),
         ("rank", "i8"),
         ("fullness", "f8"),
-        ("changed", "f8"),
+        ("changed", "i8"),
         ("gpus", "f8"),  # the most that is free below,
         ("memory", "f8", (SIZES,)),  # and of machines with so many free cores the most memory
     ],

@@ -83,6 +83,7 @@ def to_next_decision(state: State) -> int:
                 break
             clock[0]["now"] = instant
             clock[0]["dirty"] = 1 if is_due else 0
+        stops = False
         while True:
             is_event = clock[0]["events"] > 0 and events[0]["time"] <= instant
             kind = events[0]["order"] >> KIND_SHIFT if is_event else WAKE
@@ -91,8 +92,9 @@ def to_next_decision(state: State) -> int:
                 # Machines are lost after jobs end, and before anything else.
                 change_machine(core, state.place, state.outage, state.order, state.links)
                 continue
-            if not is_event or (kind == STOP and _must_wait(core)):
+            if not is_event or (kind == STOP and not stops and _must_wait(core)):
                 break
+            stops = kind == STOP  # all of an instant together
             if kind == ARRIVAL and not predict(core, state.guess, subject):
                 clock[0]["deferred"] = subject
                 status = PREDICT

@@ -203,7 +203,7 @@ def _begin(core: Core, place: Place, elastic: Elastic, job: int) -> None:
         start = max(start, elastic.instances[int(place.picked[at]["first"])]["up"])
     first_row = take_picked(core, place, job)
     for at in range(count):
-        index_machine(core, place, elastic, int(place.picked[at]["first"]))
+        index_machine(place, elastic, int(place.picked[at]["first"]))
     hold_machines(elastic, place, job, first_row, count)
     begin_when_up(core, job, first_row, count, start)
 
