@@ -174,6 +174,8 @@ class Replay:
             self.arrive(now)
             self.decide(now, ticks)
             ticks = False
+            if any(attempt.finish <= now for attempt in self.running):
+                continue  # those of no length end before machines are stopped
             self.stop_idle(now)
             looks_again = self.freed and bool(self.waiting) and self.cloud.frequency_s == 0.0
             if self.next_time(now) > now and not looks_again:
