@@ -39,11 +39,16 @@ def bill(run, workload, platform, start=None):
     ends = [machine.stop_time for machine in run.machines if machine.stop_time is not None]
     ends += [attempt.finish_time for attempt in run.attempts]
     first = math.floor((origin + began) / 3600)
-    last = max(math.floor((origin + max(ends, default=began)) / 3600), first)
+    last = max(hour_of_end(origin + max(ends, default=began)), first)
     ledger = Ledger(run, first, last, origin)
     for machine in run.machines:
         ledger.pay(machine, platform.cloud.minimum_billed_s)
     return ledger.bill()
+
+
+def hour_of_end(time):
+    """What ends exactly on the hour ends in the hour before."""
+    return math.ceil(time / 3600) - 1
 
 
 class Ledger:
@@ -88,7 +93,8 @@ class Ledger:
                 self.enter(machine, since, until, "idle", {})
         if is_instance:
             short = max(0.0, minimum_s - (end - begin))
-            self.add(machine, end, short / 3600 * machine.usd_per_hour, 0.0, "idle", {})
+            hour = max(hour_of_end(self.origin + end), math.floor((self.origin + begin) / 3600))
+            self.add(machine, hour * 3600 - self.origin, short / 3600 * machine.usd_per_hour, 0.0, "idle", {})
             self.paid.append(max(end - begin, minimum_s) / 3600 * machine.usd_per_hour)
         else:
             paid_s = used_s if machine.billing == "used" else self.ends - self.begins

@@ -9,9 +9,16 @@ from tests.oracles.cloud import replay
 from tests.oracles.cloud_money import bill
 from tests.strategies_cloud import cloud_platforms, cloud_workloads
 
+from unspool.results.costs import costs_of
 from unspool.results.run import run
 
 MACHINE_COLUMNS = ("machine", "type", "plan", "billing", "cores", "memory_bytes", "gpus", "usd_per_hour")
+COLUMN_OF_PLAN = {
+    "on-demand": "OnDemand",
+    "spot": "Spot",
+    "reserved": "Reserved",
+    "on-premises": "OnPremises",
+}
 LIFE_COLUMNS = ("family", "vcpus", "start_time", "up_time", "stop_time", "cause", "started_for")
 
 
@@ -44,6 +51,40 @@ def test_engine_and_twin_agree(workload, platform, seed):
     for row, machine in zip(found, expected.machines, strict=True):
         columns = MACHINE_COLUMNS + (LIFE_COLUMNS if machine.billing == "life" else ())
         assert {name: row[name] for name in columns} == {name: getattr(machine, name) for name in columns}
+
+
+@settings(deadline=None, max_examples=100)
+@given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
+def test_bill_and_that_of_the_twin_agree(workload, platform, seed):
+    twin = replay(workload, platform, seed)
+    if not twin.jobs:
+        return
+    first = min(workload.table["submit_time"].to_list()[at] for at in _ran(workload, twin))
+    expected = bill(twin, workload, platform, start=first)
+    costs = costs_of(run(workload, platform, policy="cheapest-fit", seed=seed), workload)
+    machines = costs.bill.machines.sort("machine")
+    for part in ("boot", "run", "idle"):
+        paid = [parts[part] for parts in expected.parts]
+        assert machines[f"{part}_cost_usd"].to_list() == pytest.approx(paid, abs=1e-9)
+    assert dict(costs.bill.jobs.select("job_id", "cost_usd").rows()) == pytest.approx(expected.jobs, abs=1e-9)
+    assert costs.bill.unallocated_usd == pytest.approx(expected.unallocated, abs=1e-9)
+    assert costs.hourly["Relative Hour"].to_list() == list(expected.hours)
+    for plan, name in (
+        ("on-demand", "OnDemand"),
+        ("spot", "Spot"),
+        ("reserved", "Reserved"),
+        ("on-premises", "OnPremises"),
+    ):
+        cost = "Total OnDemand Costs" if plan == "on-demand" else f"{name} Costs"
+        assert costs.hourly[cost].to_list() == pytest.approx([h.cost[plan] for h in expected.hours.values()], abs=1e-9)
+        hours = [h.core_hours[plan] for h in expected.hours.values()]
+        assert costs.hourly[f"{name} Core Hours"].to_list() == pytest.approx(hours, abs=1e-9)
+
+
+def _ran(workload, twin):
+    """Positions of the jobs that ran."""
+    ran = {job.job_id for job in twin.jobs}
+    return [at for at, job_id in enumerate(workload.table["job_id"]) if job_id in ran]
 
 
 def over_time(spans):
