@@ -141,7 +141,7 @@ def test_what_slurm_prints_is_converted_whatever_its_name(unspool, write, tmp_pa
     table = read_workload(tmp_path / "log.parquet").table
     assert table.select("job_id", "cores", "used_memory_bytes", "logged_wait").rows() == [("7", 4, 2048, 300.0)]
     assert unspool("convert", "sacct.txt", "log.out", "--to", "slurm") == (
-        2, "", "unspool: log.out: slurm can be read, but not written; choose one of "
+        2, "", "unspool: log.out: slurm is only read, not written; choose one of "
         f"{', '.join(name for name, known in FORMATS.items() if known.write)}\n",
     )  # fmt: skip
 

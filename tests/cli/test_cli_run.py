@@ -173,7 +173,8 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["twice.csv", "-p", "4"], "twice.csv: job id 'a' stands twice, in lines 2 and 3; ids must be unique"),
         (["three.csv"], "three.csv does not say how large its machine was; give a platform, such as -p 480"),
         (["three.csv", "-p", "4", "--policy", "esay"],
-         "unknown scheduler 'esay'; did you mean 'easy'? Known: conservative, easy, f1, f2, f3, f4, fcfs, filler, ljf, "
+         "unknown scheduler 'esay'; did you mean 'easy'? Known: cheapest-fit, conservative, easy, f1, f2, f3, "
+         "f4, fcfs, filler, ljf, "
          "multifactor, priority, random, saf, sjf, unicef, wfp3, or one of your own as module:Name"),
         (["three.csv", "-p", "4", "--policy", "fcfs:order=sjf"],
          "'fcfs:order=sjf': got an unexpected keyword argument 'order'"),
@@ -200,7 +201,8 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["three.csv", "-p", "4", "-c", "bad.toml"], "bad.toml: is not TOML: Invalid value (at end of document)"),
         (["three.csv", "-p", "4", "-c", "unknown.toml"],
          "unknown.toml: unknown setting 'polcy'; did you mean 'policy'? "
-         "Known: columns, format, kill_at_walltime, on_loss, outages, platform, policy, seed, selection, workload"),
+         "Known: catalogue, columns, format, kill_at_walltime, on_loss, outages, platform, policy, seed, selection, "
+         "workload"),
         (["three.csv", "-p", "4", "-c", "nofile.toml"], "nofile.toml: cannot be read: No such file or directory"),
         (["three.csv", "-p", "4", "--set", "seed"], "--set seed: expected KEY=VALUE"),
         (["three.csv", "-p", "4", "--set", "seed=x"], "setting seed: expected int, got str"),

@@ -17,6 +17,7 @@ from unspool.model.platform import SELECTIONS
 from unspool.model.prices import Price
 from unspool.model.workload import COLUMNS
 from unspool.platforms.catalogue.tables import LAYOUTS
+from unspool.platforms.clouds import CloudKeys, _Type
 from unspool.platforms.cluster import _Cluster, _Machines, _Partition
 from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
@@ -218,6 +219,9 @@ def test_keys_of_a_platform_are_those_of_the_reader():
     assert names(top) == list(_Cluster.__struct_fields__)
     assert sorted(names(machines)) == sorted(_Machines.__struct_fields__)
     assert names(partitions) == list(_Partition.__struct_fields__)
+    types, cloud = tables("platform", "A cloud")
+    assert sorted(names(types)) == sorted(_Type.__struct_fields__)
+    assert names(cloud) == list(CloudKeys.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ def broken(policy, **options):
     return [verdict.law for verdict in unspool.check_policy(policy, workloads=12, **options).violations]
 
 
-@pytest.mark.parametrize("policy", BUILT_IN["schedulers"])
+# The one that starts machines needs a cloud, and is held against a twin there.
+@pytest.mark.parametrize("policy", [name for name in BUILT_IN["schedulers"] if name != "cheapest-fit"])
 def test_every_built_in_passes_with_the_laws_of_its_own(policy):
     report = unspool.check_policy(policy, laws=[policy] if policy in POLICY_LAWS else [], workloads=12)
     assert report.ok, str(report)

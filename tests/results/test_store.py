@@ -50,7 +50,7 @@ def test_texts_can_be_read_by_anybody(tmp_path):
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert (summary["jobs"], summary["rejected"], summary["mean_wait_s"]) == (2, 1, 4.5)
     assert json.loads((tmp_path / "out" / "versions.json").read_text()).keys() == {
-        "python", "unspool", "numpy", "numba", "polars", "workload_digest"
+        "python", "unspool", "numpy", "numba", "polars", "workload_digest", "workload_origin_unix_s"
     }  # fmt: skip
     assert read_platform(tmp_path / "out" / "platform.json") == Platform.pool(4)
 

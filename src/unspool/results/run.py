@@ -15,7 +15,7 @@ from unspool.platforms import read_platform
 from unspool.platforms.outages import read_outages
 from unspool.plugins import build
 from unspool.results.result import Result
-from unspool.results.tables import allocations_of, attempts_of, jobs_of, machines_of, outages_of
+from unspool.results.tables import allocations_of, attempts_of, instances_of, jobs_of, machines_of, outages_of
 from unspool.simulation.engine import Engine, Policy
 from unspool.workloads import read_workload
 
@@ -79,7 +79,7 @@ def run(
         jobs=jobs,
         attempts=attempts,
         allocations=allocations_of(engine),
-        machines=machines_of(engine, jobs),
+        machines=machines_of(platform, jobs) if platform.cloud is None else instances_of(engine, platform.cloud),
         outages=happened,
         rejected=workload.rejected.vstack(rejected),
         config={

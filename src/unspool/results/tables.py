@@ -13,7 +13,7 @@ from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
 from unspool.simulation.engine import Engine
 
-__all__ = ["allocations_of", "attempts_of", "jobs_of", "machines_of", "outages_of"]
+__all__ = ["allocations_of", "attempts_of", "instances_of", "jobs_of", "machines_of", "outages_of"]
 
 # Where machines are brought up and down, a job is on whole hosts, and what it had of them says what it pays.
 _KEPT_IN_CLOUD = ("memory_bytes", "gpus", "logged_wait")
@@ -94,11 +94,8 @@ def allocations_of(engine: Engine) -> pl.DataFrame:
     )
 
 
-def machines_of(engine: Engine, jobs: pl.DataFrame) -> pl.DataFrame:
+def machines_of(platform: Platform, jobs: pl.DataFrame) -> pl.DataFrame:
     """One row a machine: what it has, and from when to when it was there."""
-    platform = engine.platform
-    if platform.cloud is not None:
-        return _brought_up(engine, platform.cloud)
     types = pl.DataFrame(
         [_machine_row(group.machine, platform) for group in platform.groups],
         schema={"type": pl.String, "partitions": pl.String, "cores": pl.Int64, "memory_bytes": pl.Int64,
@@ -121,7 +118,7 @@ _INSTANCES = {
 }  # fmt: skip
 
 
-def _brought_up(engine: Engine, cloud: Cloud) -> pl.DataFrame:
+def instances_of(engine: Engine, cloud: Cloud) -> pl.DataFrame:
     """The same where machines were brought up and down; those of the platform were there all the time."""
     elastic = engine.state.elastic
     assert elastic is not None
