@@ -1,0 +1,1 @@
+"""Dispatchers: which worker's queue a job joins when it arrives."""

@@ -1,0 +1,195 @@
+"""Workers that take jobs when they are free: from one queue for all, in a choice of orders, or from each other.
+
+What happens at one instant: jobs end, worker by worker; each worker that is free takes a job; then jobs arrive.
+"""
+
+from __future__ import annotations
+
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.state import NEVER, Array
+from unspool.engine.workers import Desk, learn
+from unspool.policies.dispatchers.queues import STATISTICS, choose, predict
+
+__all__ = ["CENTRAL_FIFO", "CENTRAL_SHORTEST", "STEALING", "run_late"]
+
+CENTRAL_FIFO, CENTRAL_SHORTEST, STEALING = 10, 11, 12
+
+
+@compiled
+def run_late(desk: Desk, waiting: Array, policy: int, ageing: float, until_job: int) -> bool:
+    """Run until so many jobs have arrived, or to the end where all have; False if no worker is active.
+
+    `waiting` is a heap of (key, job). A job that is expected to take e seconds and has waited w is taken before those
+    with a larger e - ageing * w; that order never changes, so its key is e + ageing * arrival.
+    """
+    rule, jobs = desk.desk, desk.jobs
+    while rule[0]["arrived"] < until_job:
+        job = rule[0]["arrived"]
+        _finish_until(desk, waiting, policy, jobs[job]["spawn"])
+        rule[0]["now"] = jobs[job]["spawn"]
+        _release(desk)
+        jobs[job]["estimate"] = predict(desk, job)
+        jobs[job]["next"] = -1
+        worker = choose(desk, job) if policy == STEALING else _idle_worker(desk)
+        if policy == STEALING:
+            if worker < 0:
+                rule[0]["failed"] = job + 1
+                return False
+            _join(desk, job, worker)
+        elif worker >= 0:
+            _start(desk, job, worker)
+        else:
+            key = jobs[job]["estimate"] + ageing * jobs[job]["spawn"] if policy == CENTRAL_SHORTEST else float(job)
+            _push(rule, waiting, key, job)
+        rule[0]["arrived"] = job + 1
+    if until_job == len(jobs):
+        _finish_until(desk, waiting, policy, NEVER)
+        if rule[0]["queued"] > 0:
+            rule[0]["failed"] = waiting[0]["job"] + 1
+            return False
+    return True
+
+
+@compiled
+def _finish_until(desk: Desk, waiting: Array, policy: int, time: float) -> None:
+    """Jobs that end by a time leave, in the order of their ends; their workers take others."""
+    rule, jobs, workers = desk.desk, desk.jobs, desk.workers
+    while True:
+        ending = -1
+        earliest = NEVER
+        for worker in range(len(workers)):
+            if workers[worker]["count"] > 0:
+                finish = jobs[workers[worker]["first"]]["finish"]
+                if finish < earliest:
+                    earliest = finish
+                    ending = worker
+        if ending < 0 or earliest > time:
+            return
+        rule[0]["now"] = earliest
+        job = workers[ending]["first"]
+        following = jobs[job]["next"]
+        workers[ending]["count"] -= 1
+        workers[ending]["work"] -= jobs[job]["estimate"]
+        jobs[job]["order"] = rule[0]["seen"]
+        desk.seen[rule[0]["seen"]] = job
+        rule[0]["seen"] += 1
+        _release(desk)
+        if rule[0]["predictor"] == STATISTICS and (jobs[job]["compiled"] != 0 or rule[0]["learns_failed"] != 0):
+            learn(desk.known, jobs[job]["exercise"], jobs[job]["pair"], jobs[job]["duration"])
+        if policy == STEALING:
+            if workers[ending]["count"] > 0:
+                _run(desk, following, ending)
+            else:
+                _steal(desk, ending)
+        elif rule[0]["queued"] > 0 and workers[ending]["active"] != 0:
+            _start(desk, _pop(rule, waiting), ending)
+
+
+@compiled
+def _release(desk: Desk) -> None:
+    """Reference runs that have ended are known."""
+    rule, references = desk.desk, desk.references
+    while rule[0]["released"] < len(references) and references[rule[0]["released"]]["finish"] <= rule[0]["now"]:
+        at = rule[0]["released"]
+        if references[at]["compiled"] != 0 and rule[0]["predictor"] == STATISTICS:
+            learn(desk.known, references[at]["exercise"], references[at]["pair"], references[at]["duration"])
+        rule[0]["released"] = at + 1
+
+
+@inlined
+def _idle_worker(desk: Desk) -> int:
+    found = -1
+    for worker in range(len(desk.workers)):
+        if found < 0 and desk.workers[worker]["active"] != 0 and desk.workers[worker]["count"] == 0:
+            found = worker
+    return found
+
+
+@compiled
+def _run(desk: Desk, job: int, worker: int) -> None:
+    """A job that is in a worker's hands runs from now on."""
+    desk.workers[worker]["first"] = job
+    desk.jobs[job]["worker"] = worker
+    desk.jobs[job]["start"] = desk.desk[0]["now"]
+    desk.jobs[job]["finish"] = desk.desk[0]["now"] + desk.jobs[job]["duration"]
+
+
+@compiled
+def _start(desk: Desk, job: int, worker: int) -> None:
+    """A worker that is free takes a job."""
+    desk.workers[worker]["count"] = 1
+    desk.workers[worker]["last"] = job
+    desk.workers[worker]["work"] = desk.jobs[job]["estimate"]
+    desk.jobs[job]["next"] = -1
+    _run(desk, job, worker)
+
+
+@compiled
+def _join(desk: Desk, job: int, worker: int) -> None:
+    """A job joins the queue of a worker, from which others may take it."""
+    workers = desk.workers
+    if workers[worker]["count"] == 0:
+        _start(desk, job, worker)
+        return
+    desk.jobs[workers[worker]["last"]]["next"] = job
+    workers[worker]["last"] = job
+    workers[worker]["count"] += 1
+    workers[worker]["work"] += desk.jobs[job]["estimate"]
+
+
+@compiled
+def _steal(desk: Desk, thief: int) -> None:
+    """A worker with nothing to do takes the job that has waited longest in the longest queue."""
+    jobs, workers = desk.jobs, desk.workers
+    victim = -1
+    for worker in range(len(workers)):
+        if workers[worker]["count"] > 1 and (victim < 0 or workers[worker]["count"] > workers[victim]["count"]):
+            victim = worker
+    if victim < 0 or workers[thief]["active"] == 0:
+        return
+    running = workers[victim]["first"]
+    job = jobs[running]["next"]
+    jobs[running]["next"] = jobs[job]["next"]
+    if workers[victim]["last"] == job:
+        workers[victim]["last"] = running
+    workers[victim]["count"] -= 1
+    workers[victim]["work"] -= jobs[job]["estimate"]
+    _start(desk, job, thief)
+
+
+@compiled
+def _push(rule: Array, heap: Array, key: float, job: int) -> None:
+    at = rule[0]["queued"]
+    rule[0]["queued"] = at + 1
+    while at > 0:
+        parent = (at - 1) >> 1
+        if heap[parent]["key"] < key or (heap[parent]["key"] == key and heap[parent]["job"] < job):
+            break
+        heap[at]["key"], heap[at]["job"] = heap[parent]["key"], heap[parent]["job"]
+        at = parent
+    heap[at]["key"], heap[at]["job"] = key, job
+
+
+@compiled
+def _pop(rule: Array, heap: Array) -> int:
+    """Take the first job off the heap."""
+    top: int = heap[0]["job"]
+    last = rule[0]["queued"] - 1
+    rule[0]["queued"] = last
+    key, job = heap[last]["key"], heap[last]["job"]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= last:
+            break
+        if child + 1 < last and (
+            heap[child + 1]["key"] < heap[child]["key"]
+            or (heap[child + 1]["key"] == heap[child]["key"] and heap[child + 1]["job"] < heap[child]["job"])
+        ):
+            child += 1
+        if key < heap[child]["key"] or (key == heap[child]["key"] and job < heap[child]["job"]):
+            break
+        heap[at]["key"], heap[at]["job"] = heap[child]["key"], heap[child]["job"]
+        at = child
+    heap[at]["key"], heap[at]["job"] = key, job
+    return top
