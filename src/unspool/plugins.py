@@ -55,6 +55,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "predictors": {
         "last-two": "unspool.policies.predictors.lasttwo:LastTwo",
         "exact": "unspool.policies.predictors.exact:Exact",
+        "statistics": "unspool.policies.predictors.statistics:Statistics",
+        "scaled": "unspool.policies.predictors.scaled:Scaled",
     },
 }
 """For each kind of part its names and where they live; a new one is one line here."""

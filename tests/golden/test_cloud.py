@@ -176,6 +176,18 @@ def test_five_hour_spot_job_is_reclaimed_in_five_percent_of_draws():
     assert share == pytest.approx(0.05, abs=3 * math.sqrt(0.05 * 0.95 / draws))
 
 
+def test_predictor_says_which_jobs_run_on_spot():
+    log = jobs((0, 60, 1, 1), (0, 6000, 1, 1), (9000, 60, 1, 1), user=["u", "v", "v"], walltime=[7200.0] * 3)
+    rules = {"spot_rules": (SpotRule(max_minutes=30.0),), "reclaim_per_minute": 0.0}
+    plans = {}
+    for policy in ("cheapest-fit", "cheapest-fit:predictor=last-two", "cheapest-fit:predictor=statistics(by=user)"):
+        machines = run(log, cloud(SMALL, **rules), policy).machines
+        plans[policy] = dict(machines.select("started_for", "plan").rows())
+    assert plans["cheapest-fit"] == {"a": "spot", "b": "on-demand", "c": "spot"}  # by the log
+    assert plans["cheapest-fit:predictor=last-two"] == {"a": "on-demand", "b": "on-demand", "c": "on-demand"}
+    assert plans["cheapest-fit:predictor=statistics(by=user)"] == plans["cheapest-fit:predictor=last-two"]
+
+
 def test_job_that_fits_nowhere_is_told_what_it_asked_for_and_what_there_is():
     result = run(jobs((0, 60, 1, 1), (0, 60, 9, 2)), cloud(), "cheapest-fit")
     assert result.rejected["reason"].to_list() == [

@@ -278,6 +278,8 @@ def _lots(asked: Asked, used: Array, workload: Workload, platform: Platform) -> 
     there, *by_plan = _machines_at_most(asked, platform)
     on_demand, spot = ((most >= np.maximum(asked.units - there, 1))[shape] for most in by_plan)
     lots["plan"] = np.where(shape % 2 & spot, SPOT, ON_DEMAND)
+    # Where a predictor says which are spot jobs, those that can run in one way only still do.
+    lots["spot_below"] = np.where(on_demand, np.where(spot, _spot_below(cloud, workload)[used], 0.0), NEVER)
     lots["losses"] = np.where(on_demand, 0, -_NO_LIMIT)  # those that can only run on spot are tried there again
     lots["burst_at"] = workload.table["submit_time"].to_numpy()[used] + cloud.burst_after_s
     return lots
@@ -285,19 +287,24 @@ def _lots(asked: Asked, used: Array, workload: Workload, platform: Platform) -> 
 
 def spot_jobs(cloud: Cloud, workload: Workload) -> Array:
     """Which jobs are spot jobs, by their logged run times."""
-    found = np.zeros(len(workload), bool)
+    return workload.table["run_time"].to_numpy() < _spot_below(cloud, workload)
+
+
+def _spot_below(cloud: Cloud, workload: Workload) -> Array:
+    """The run time, in seconds, below which each job is a spot job; 0 where no rule is for it."""
+    found = np.zeros(len(workload))
     for rule in cloud.spot_rules:
-        matches = workload.table["run_time"].to_numpy() < rule.max_minutes * _SECONDS_PER_MINUTE
+        matches = np.ones(len(workload), bool)
         if rule.max_cores is not None:
-            matches = matches & (workload.table["cores"].to_numpy() <= rule.max_cores)
+            matches &= workload.table["cores"].to_numpy() <= rule.max_cores
         for name in ("queue", "project"):
             pattern = getattr(rule, name)
             if pattern is not None:
                 texts = workload.column(name).fill_null("")
                 expression = re.compile(pattern)
                 named = {text: expression.match(text) is not None for text in texts.unique()}
-                matches = matches & texts.replace_strict(named, return_dtype=pl.Boolean).to_numpy()
-        found |= matches
+                matches &= texts.replace_strict(named, return_dtype=pl.Boolean).to_numpy()
+        found = np.maximum(found, np.where(matches, rule.max_minutes * _SECONDS_PER_MINUTE, 0.0))
     return found
 
 

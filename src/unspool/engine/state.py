@@ -200,6 +200,7 @@ ELASTIC = np.dtype(
         ("looked", "i8"),  # value of `releases` when all waiting jobs were last looked at
         ("may_start", "i8"),  # 1: instances can be started at all
         ("starved", "i8"),  # 1: limits keep machines from a job, so that none is kept for another
+        ("guesses", "i8"),  # 1: a predictor says how long jobs run, and so which are spot jobs
         ("binds", "i8"),  # 1: jobs are bound to machines that still boot; 0: a machine is there when it is up
     ],
     align=True,
@@ -252,6 +253,7 @@ HOLD = np.dtype([("job", "i8"), ("next", "i8"), ("before", "i8")], align=True)
 LOT = np.dtype(
     [
         ("plan", "i8"),
+        ("spot_below", "f8"),  # a job that is expected to run shorter, in seconds, is a spot job; 0: it never is
         ("losses", "i8"),
         ("waits", "i8"),  # 1: it found no room, and waits until something changes or for a tick
         ("burst_at", "f8"),  # from when on instances may be used, or started, for it

@@ -33,6 +33,7 @@ def adopt(engine: Engine, policy: CompiledScheduler) -> State:
         raise InputError("cheapest-fit starts machines: it needs a platform with a cloud")
     if state.elastic is not None and state.place is not None:
         state.elastic.rule["binds"] = policy.code == CHEAPEST_FIT
+        state.elastic.rule["guesses"] = policy.predictor is not None
         state = state._replace(later=None if policy.code == CHEAPEST_FIT else no_later(state.place))
     guess = _guess(engine, policy)
     changing = state.order

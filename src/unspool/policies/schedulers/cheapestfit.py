@@ -14,6 +14,8 @@ from unspool.engine.events import WAKE, push_event
 from unspool.engine.fullest import first_with_room, next_with_room
 from unspool.engine.instances import (
     ANYWAY,
+    ON_DEMAND,
+    SPOT,
     cheapest_kind,
     has_room_for,
     hold_machines,
@@ -69,6 +71,7 @@ def _look_at_queue(core: Core, place: Place, elastic: Elastic) -> bool:
         if again or lots[job]["waits"] == 0:
             if not _has_room(core, place, elastic, job, slot):
                 return False
+            _choose_plan(core, elastic, job)
             if not _place(core, place, elastic, job, at_once):
                 _let_wait(core, elastic, job)
         slot += 1
@@ -77,6 +80,15 @@ def _look_at_queue(core: Core, place: Place, elastic: Elastic) -> bool:
     if at_once:
         rule[0]["looked"] = clock[0]["releases"]
     return True
+
+
+@inlined
+def _choose_plan(core: Core, elastic: Elastic, job: int) -> None:
+    """Whether a job that is looked at for the first time is a spot job, where a predictor is to say so."""
+    lots = elastic.lots
+    if elastic.rule[0]["guesses"] != 0 and lots[job]["waits"] == 0 and lots[job]["losses"] <= 0:
+        is_short = core.fate[job]["estimate"] < lots[job]["spot_below"]
+        lots[job]["plan"] = SPOT if is_short else ON_DEMAND
 
 
 @compiled
