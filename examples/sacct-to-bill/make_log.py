@@ -158,10 +158,8 @@ def lines_of(job: Job, draw: random.Random) -> list[list[str]]:
         used = "" if runs_on else f"{round(job.gib * 1024 * 1024 * draw.uniform(0.15, 0.8))}K"
         ended = "CANCELLED" if state.startswith(("CANCELLED", "TIMEOUT")) else state
         begun = [clock(job.start)] * 2
-        lines.append(
-            [f"{job.name}.{step}", ended, *begun, *times, "", str(held * job.cores), str(held), "", used]
-            + ["", job.account, ""]
-        )
+        size = [str(held * job.cores), str(held)]
+        lines.append([f"{job.name}.{step}", ended, *begun, *times, "", *size, "", used, "", job.account, ""])
     return lines
 
 
