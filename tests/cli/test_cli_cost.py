@@ -1,8 +1,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from unspool.cli.bill import print_bill
 from unspool.metrics.cost import bands
+from unspool.results.store import load
 
 SUMMARY = {
     "workload": "log", "jobs": 2, "rejected": 1, "region": "eu-west-1", "price_date": "2026-08-22",
@@ -81,3 +84,94 @@ def test_each_note_is_told_once_whoever_made_it(unspool, write):
     assert said.code == 0, said.err
     assert said.err.count("reserved c7i.large") == 1
     assert said.err.count("1 dependencies name jobs that do not take part") == 1
+
+
+CATALOGUE = """\
+region,instance_type,vcpus,cores,threads_per_core,memory_gib,arch,sustained_ghz,gpu_name,gpu_count,on_demand_usd_h,\
+spot_min_usd_h,spot_median_usd_h,spot_max_usd_h,price_date
+eu-west-1,c5.large,2,1,2,4,x86_64,3.0,,0,0.06,0.02,0.02,0.03,2026-08-22
+eu-west-1,c5.xlarge,4,2,2,8,x86_64,3.0,,0,0.12,0.04,0.05,0.06,2026-08-22
+"""
+CONFIG = """\
+instance_mapping: {region_name: eu-west-1, instance_prefix_list: [c5]}
+consumption_model_mapping: {maximum_minutes_for_spot: 0}
+ComputeClusterModel: {BootTime: '2:00', IdleTime: '4:00', SchedulingFrequency: '0:00', ShareInstances: true}
+"""
+JOBS = """\
+job_id,num_cores,max_mem_gb,num_hosts,submit_time,start_time,finish_time
+846_0,1,4,1,2026-03-01T00:10:00,2026-03-01T00:40:00,2026-03-01T00:50:00
+900+1,5,4,1,2026-03-01T00:10:00,2026-03-01T00:40:00,2026-03-01T00:50:00
+"""
+
+
+@pytest.fixture
+def case(write):
+    return write("jobs.csv", JOBS), "-c", write("c.yml", CONFIG), "--catalogue", write("prices.csv", CATALOGUE)
+
+
+def test_job_of_ten_minutes_costs_sixteen_and_waits_two(unspool, case, tmp_path):
+    said = unspool("cost", *case, "-o", "out")
+    assert said.code == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["total_cost_usd"] == pytest.approx(0.016, abs=1e-12)
+    assert (summary["jobs"], summary["rejected"], summary["mean_wait_s"]) == (1, 1, 120.0)
+    assert summary["logged_mean_wait_s"] == 1800.0
+    assert summary["wait_saved_hours"] == pytest.approx(28 / 60)
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {
+        "hourly_stats.csv", "summary.json", "jobs.csv", "instances.csv", "rejected.csv", "report.html",
+    }  # fmt: skip
+    hours = (tmp_path / "out" / "hourly_stats.csv").read_text().splitlines()
+    theirs = "Relative Hour,OnDemand Core Hours,Total OnDemand Costs,Spot Core Hours,Spot Costs,c5 Core Hours,"
+    assert hours[0].startswith(theirs)
+    rejected = (tmp_path / "out" / "rejected.csv").read_text()
+    assert "900+1" in rejected
+    assert "asks for 5 cores, 4 GiB on a machine; the largest there is: c5.xlarge (2 cores, 8 GiB)" in rejected
+    assert unspool("cost", *case, "--strict").code == 2
+
+
+def test_run_takes_the_same_cluster_under_any_scheduler(unspool, case, write, tmp_path):
+    jobs, _, config, _, prices = case
+    write("run.toml", f'workload = "{jobs}"\nplatform = "{config}"\ncatalogue = "{prices}"\n')
+    same = json.loads(unspool("run", "-c", "run.toml", "--json").out)
+    assert (same["policy"], same["total_cost_usd"]) == ("cheapest-fit", pytest.approx(0.016, abs=1e-12))
+    said = unspool("run", "-c", "run.toml", "--policy", "cheapest-fit", "--policy", "fcfs", "-o", "both")
+    assert said.code == 0
+    assert "$0.02" in said.out
+    assert load(tmp_path / "both" / "fcfs").summary["total_cost_usd"] == pytest.approx(0.016, abs=1e-12)
+    assert unspool("inspect", config).code == 0
+    assert "c.yml: ok, a platform of 0 cores and" in unspool("validate", config).out
+
+
+def test_what_takes_machines_to_be_there_all_the_time_says_so(unspool, case):
+    jobs, _, config, _, prices = case
+    unspool("run", jobs, "-p", config, "--catalogue", prices, "-o", "out")
+    for command in (("why", "out", "846_0"), ("check", "out", jobs)):
+        said = unspool(*command)
+        assert (said.code, said.out) == (2, "")
+        assert "does not know machines that are brought up and down" in said.err
+
+
+def test_wrong_settings_of_a_cluster_are_told_in_one_sentence(unspool, case, write):
+    jobs, _, _, _, prices = case
+    for text, told in (
+        ("ComputeClusterModel: {BotTime: 60}", "did you mean 'BootTime'?"),
+        ("ComputeClusterModel: {BootTime: '-2:00'}", "BootTime"),
+        (CONFIG.replace("BootTime", "ReservedInstances: [{c5.lage: 1}], BootTime"), "did you mean 'c5.large'?"),
+        ("instance_mapping: {region_name: eu-west-1, instance_prefix_list: [zz]}", "instance_prefix_list"),
+        ("instance_mapping: {region_name: mars-1}", "mars-1"),
+    ):
+        said = unspool("cost", jobs, "-c", write("bad.yml", text), "--catalogue", prices)
+        assert (said.code, said.out) == (2, "")
+        assert told in said.err
+        assert "Traceback" not in said.err
+    later = unspool("cost", *case, "--starttime", "2027-01-01T00:00:00")
+    assert (later.code, later.out) == (2, "")
+
+
+def test_replicas_give_bands(unspool, case, write):
+    jobs, *_ = case
+    spot = CONFIG.replace("maximum_minutes_for_spot: 0", "maximum_minutes_for_spot: 60")
+    told = unspool("cost", jobs, "-c", write("spot.yml", spot), *case[3:], "--replicas", "3", "--json")
+    summary = json.loads(told.out)
+    assert summary["replicas"] == 3
+    assert summary["bands"]["total_cost_usd"] == pytest.approx({"p5": 0.008, "p95": 0.008, "mean": 0.008})

@@ -1,13 +1,18 @@
+import json
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies_cloud import cloud_platforms
 
 from unspool.errors import InputError, UnspoolError
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.model.prices import Price
 from unspool.platforms import read_platform
+from unspool.platforms.cluster import describe
 
 GIB = 2**30
 
@@ -139,7 +144,7 @@ def test_neither_a_text_nor_a_file_shows_the_three_forms(tmp_path):
     [
         (
             "machins: []",
-            ": unknown key 'machins'; did you mean 'machines'? Known: licences, machines, name, partitions",
+            ": unknown key 'machins'; did you mean 'machines'? Known: cloud, licences, machines, name, partitions",
         ),
         ("machines: [{cors: 4}]", " in machines[0]: unknown key 'cors'; did you mean 'cores'? Known: "),
         ("{pool: 4, partitions: [{name: a, nodes: []}]}", " in partitions[0]: unknown key 'nodes'"),
@@ -213,3 +218,29 @@ def test_whatever_a_file_holds_it_is_read_or_refused(tmp_path_factory, valid, da
     path.write_text(data.draw(mutated(valid[1]) | st.text(max_size=60)), encoding="utf-8", errors="surrogatepass")
     with suppress(UnspoolError):
         assert read_platform(path).cores > 0
+
+
+@settings(deadline=None)
+@given(cloud_platforms())
+def test_described_cloud_is_read_as_the_same(platform):
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "cloud.json")
+        file.write_text(json.dumps(describe(platform), allow_nan=False))
+        assert read_platform(file) == platform
+
+
+def test_cloud_in_a_file_of_our_own_keys(tmp_path):
+    file = tmp_path / "cloud.yaml"
+    file.write_text("""\
+cloud:
+  types: [{name: a.small, cores: 2, memory_bytes: 4294967296, on_demand_usd_per_hour: 0.1}]
+  boot_s: 60
+""")
+    platform = read_platform(file)
+    assert (platform.cloud.boot_s, platform.cloud.types[0].family, platform.cloud.types[0].vcpus) == (60.0, "a", 2)
+    file.write_text("pool: 4\ncloud: {types: []}\n")
+    with pytest.raises(InputError, match="a pool has no machines that a cloud could add to"):
+        read_platform(file)
+    file.write_text("cloud: {types: [], bootS: 1}\n")
+    with pytest.raises(InputError, match="did you mean 'boot_s'"):
+        read_platform(file)

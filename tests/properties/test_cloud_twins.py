@@ -170,3 +170,21 @@ def test_twin_bill_adds_up(workload, platform, seed):
     for machine, paid in zip(twin.machines, money.paid, strict=True):
         if machine.billing == "always":
             assert paid == pytest.approx(len(hours) * machine.usd_per_hour)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "filler"])
+@settings(deadline=None, max_examples=40)
+@given(workload=cloud_workloads(12), platform=cloud_platforms(), seed=st.integers(0, 3))
+def test_any_scheduler_runs_every_job_that_can_run_on_machines_that_are_up(policy, workload, platform, seed):
+    result = run(workload, platform, policy, seed=seed)
+    turned_away = {job_id for job_id, _ in replay(workload, platform, seed).rejected}
+    assert set(result.rejected["job_id"]) == turned_away
+    assert set(result.jobs["job_id"]) == set(workload.table["job_id"]) - turned_away
+    asked = {row["job_id"]: -(-row["cores"] // (row["machines"] or 1)) for row in workload.table.to_dicts()}
+    for machine in result.machines.to_dicts():
+        here = [row for row in attempts_of(result) if machine["machine"] in row[4]]
+        assert over_time([(start, finish, asked[job]) for job, start, finish, _, _ in here]) <= machine["cores"]
+        if machine["billing"] == "life":
+            assert all(
+                machine["up_time"] <= start and finish <= machine["stop_time"] for _, start, finish, _, _ in here
+            )

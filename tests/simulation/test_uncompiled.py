@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.strategies import as_platform, as_workload
 
+from unspool.model.cloud import Cloud, InstanceType, SpotRule
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.results.run import run
 from unspool.simulation.loop import run_on
@@ -61,7 +62,19 @@ def journals():
         for policy in (*POLICIES, special):
             result = run(as_workload(jobs), platform, policy, kill_at_walltime=seed % 3 == 0)
             found.append([result.attempts.rows(), result.allocations.rows(), result.rejected.rows()])
+        found.append(_in_cloud(as_workload(jobs), draw, seed))
     return found
+
+
+def _in_cloud(log, draw, seed):
+    """The same in a cloud with spot instances that are reclaimed."""
+    sizes = [(cores, draw.choice([8, 16])) for cores in (2, 4, 8)]
+    types = [InstanceType(f"f.{c}", "f", c, c, 10 * m, 2, "", 0.0, 0.1 * c, 0.03 * c) for c, m in sizes]
+    rules = {"spot_rules": (SpotRule(),), "reclaim_per_minute": 0.3, "boot_s": draw.choice([0.0, 45.5])}
+    cloud = Cloud(tuple(types), shares=seed % 2 == 0, frequency_s=draw.choice([0.0, 60.0]), checkpoint_s=7.5, **rules)
+    policy = "fcfs" if seed % 3 == 0 else "cheapest-fit"
+    result = run(log, Platform((), cloud=cloud), policy, seed=seed)
+    return [result.attempts.rows(), result.machines.rows(), result.rejected.rows()]
 
 
 def test_uncompiled_run_gives_the_same_journal_bit_for_bit():

@@ -34,7 +34,12 @@ def print_comparison(results: Sequence[Result]) -> None:
         "utili-\nsation": [f"{summary['utilisation']:.1%}" for summary in summaries],
         "makespan": [shown_time(summary["makespan_s"]) for summary in summaries],
     }
-    where = f"{shown(first['platform'])} ({results[0].platform.cores:,} cores)"
+    if "total_cost_usd" in first:
+        columns["cost"] = [f"${summary.get('total_cost_usd', 0.0):,.2f}" for summary in summaries]
+    platform = results[0].platform
+    size = f"{platform.cores:,} cores" if platform.cloud is None or platform.groups else ""
+    size += f"{', ' if size else ''}cloud" if platform.cloud is not None else ""
+    where = f"{shown(first['platform'])} ({size})"
     print_table(
         list(columns), list(zip(*columns.values(), strict=True)), f"{shown(first['workload'])} on {where}{told}"
     )

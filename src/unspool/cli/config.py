@@ -25,7 +25,8 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     workload: str | None = None
     platform: str | int | None = None
-    policy: str | list[str] = "easy"
+    catalogue: str | None = None
+    policy: str | list[str] | None = None
     seed: _Seed = 0
     selection: str | None = None
     kill_at_walltime: bool = False
@@ -34,9 +35,10 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     format: str | None = None
     columns: list[str] = []
 
-    def policies(self) -> list[str]:
-        """The policies as given."""
-        names = [self.policy] if isinstance(self.policy, str) else self.policy
+    def policies(self, default: str = "easy") -> list[str]:
+        """The policies as given, or the one that is meant where none is."""
+        given = default if self.policy is None else self.policy
+        names = [given] if isinstance(given, str) else given
         if not names:
             raise InputError("policy: the list is empty; name one scheduler or more")
         return names
@@ -54,6 +56,8 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
         told = {name: value for name, value in msgspec.structs.asdict(self).items() if value not in (None, [])}
         if self.workload is not None:
             told["workload"] = os.path.abspath(self.workload)
+        if self.catalogue is not None:
+            told["catalogue"] = os.path.abspath(self.catalogue)
         if self.format is not None:
             told["format"] = _MAP.sub(lambda option: f"{option[1]}{os.path.abspath(option[2])}", self.format)
         if self.outages is not None and "=" not in self.outages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -13,16 +14,18 @@ from unspool.cli.output import note, reading
 from unspool.errors import InputError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.platforms import pool_of_log
+from unspool.platforms import pool_of_log, read_platform
 from unspool.platforms.cluster import is_spec
+from unspool.platforms.documents import read_document
 from unspool.results.store import load_all as read_results
 from unspool.workloads import read_workload
 from unspool.workloads.files import opened
 from unspool.workloads.jsonmap import recognises
 
-__all__ = ["kind_of", "platform_of_log", "read_log", "read_results", "tell_reasons"]
+__all__ = ["kind_of", "platform_named", "platform_of_log", "read_log", "read_results", "tell_reasons"]
 
 _REASONS = 3  # rejected records that are shown
+_COST_KEYS = {"instance_mapping", "consumption_model_mapping", "ComputeClusterModel", "Jobs"}
 _PLATFORM_SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -64,6 +67,29 @@ def read_log(path: str | Path, format: str | None, columns: Mapping[str, str] | 
     for text in log.notes:
         note(f"{log.name}: {text}")
     return log
+
+
+def platform_named(text: str, catalogue: str | None = None) -> Platform:
+    """The platform of a text or file; a configuration of `unspool cost` is one too, with prices of a catalogue."""
+    if not _is_cost_config(text):
+        if catalogue is not None:
+            raise InputError(f"catalogue {catalogue}: only a configuration of unspool cost takes prices from one")
+        return read_platform(text)
+    from unspool.faces.cloud.config import read_config
+    from unspool.platforms.catalogue import read_catalogue
+
+    settings, types = read_config(Path(text)), read_catalogue(catalogue)
+    for told in settings.notes(types):
+        note(told)
+    return replace(settings.platform(types), name=Path(text).stem)
+
+
+def _is_cost_config(text: str) -> bool:
+    path = Path(text)
+    if path.suffix.lower() not in (".yaml", ".yml") or not path.is_file():
+        return False
+    content = read_document(path, "platform", "expected a platform or a configuration of unspool cost")
+    return isinstance(content, dict) and not content.keys().isdisjoint(_COST_KEYS)
 
 
 def platform_of_log(log: Workload) -> Platform:

@@ -11,13 +11,13 @@ from cyclopts import Parameter
 
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.files import kind_of, read_results
+from unspool.cli.files import kind_of, platform_named, read_results
 from unspool.cli.options import LogFormat
 from unspool.cli.output import print_json, print_table, reading
 from unspool.errors import shown
+from unspool.model.cloud import Cloud
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.platforms import read_platform
 from unspool.units import format_bytes, format_duration
 from unspool.workloads import read_workload
 
@@ -52,7 +52,7 @@ def inspect(
             print_comparison(results)
             return 0
     elif kind == "platform":
-        facts = _platform_facts(read_platform(str(file)))
+        facts = _platform_facts(platform_named(str(file)))
     elif kind == "config":
         facts = read_config(file, [], {}).resolved()
     else:
@@ -111,6 +111,19 @@ def _platform_facts(platform: Platform) -> dict[str, Any]:
         "partitions": {partition.name: list(partition.groups) for partition in platform.partitions},
         "licences": dict(platform.licences),
         "selection": platform.selection,
+        **({} if platform.cloud is None else {"cloud": _cloud_facts(platform.cloud)}),
+    }
+
+
+def _cloud_facts(cloud: Cloud) -> dict[str, Any]:
+    return {
+        "types_that_can_be_started": len(cloud.types),
+        "region": cloud.region or None,
+        "price_date": cloud.price_date or None,
+        "boot_s": cloud.boot_s,
+        "idle_s": cloud.idle_s,
+        "frequency_s": cloud.frequency_s,
+        "jobs_share_machines": cloud.shares,
     }
 
 

@@ -15,13 +15,12 @@ from cyclopts import Parameter
 import unspool
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.files import platform_of_log, read_log, tell_reasons
+from unspool.cli.files import platform_named, platform_of_log, read_log, tell_reasons
 from unspool.cli.options import LogFormat
 from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json
 from unspool.errors import RunError, UnspoolError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.platforms import read_platform
 from unspool.plugins import build
 from unspool.policies.base import CompiledScheduler
 from unspool.results.result import Result
@@ -39,6 +38,7 @@ def run(
     /,
     *,
     platform: Annotated[str | None, Parameter(name=["--platform", "-p"], allow_leading_hyphen=True)] = None,
+    catalogue: str | None = None,
     policy: Annotated[list[str] | None, Parameter(negative=())] = None,
     config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
@@ -66,16 +66,19 @@ def run(
         The log, of any format (see: unspool plugins formats), packed with gzip or not.
     platform
         Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu, or a YAML, TOML, JSON file.
-        Without it, as many cores as the log says its machine had.
+        A configuration of unspool cost is a platform too. Without it, as many cores as the log says its machine had.
+    catalogue
+        Instance types and prices for such a configuration; without it, those that ship.
     policy
-        A scheduler by name (see: unspool plugins). Give the option once for each that is to be compared. Default: easy.
+        A scheduler by name (see: unspool plugins). Give the option once for each that is to be compared. Default: easy,
+        in a cloud cheapest-fit.
         As module:Name, a function or class of your own, also from a file in this folder.
     config
         A TOML file with settings; run.toml of an earlier result repeats that run.
         What stands on the command line wins.
     set_
-        One setting as KEY=VALUE, as it would stand in the file: workload, platform, policy, seed, selection,
-        kill_at_walltime, outages, on_loss, format or columns.
+        One setting as KEY=VALUE, as it would stand in the file: workload, platform, catalogue, policy, seed,
+        selection, kill_at_walltime, outages, on_loss, format or columns.
     seed
         For policies that draw random numbers. Default: 0.
     select
@@ -104,18 +107,19 @@ def run(
         Show the traceback if a policy of your own fails.
     """
     given = {
-        "workload": workload, "platform": platform, "policy": policy, "seed": seed, "selection": select,
-        "kill_at_walltime": kill_at_walltime, "outages": outages, "on_loss": on_loss, "format": format,
-        "columns": columns,
+        "workload": workload, "platform": platform, "catalogue": catalogue, "policy": policy, "seed": seed,
+        "selection": select, "kill_at_walltime": kill_at_walltime, "outages": outages, "on_loss": on_loss,
+        "format": format, "columns": columns,
     }  # fmt: skip
     settings = read_config(config, set_ or [], given)
     if out is not None:
         check_free(out, force=force)
-    schedulers = {name: build("schedulers", name) for name in settings.policies()}
-    for name, times in Counter(settings.policies()).items():
+    where = None if settings.platform is None else platform_named(str(settings.platform), settings.catalogue)
+    names = settings.policies("easy" if where is None or where.cloud is None else "cheapest-fit")
+    schedulers = {name: build("schedulers", name) for name in names}
+    for name, times in Counter(names).items():
         if times > 1:
             note(f"policy '{name}' is given {times} times: run once")
-    where = None if settings.platform is None else read_platform(str(settings.platform))
     began = perf_counter()
     jobs = _read_jobs(settings)
     read_s = perf_counter() - began

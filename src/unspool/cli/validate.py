@@ -8,11 +8,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.files import kind_of, read_results
+from unspool.cli.files import kind_of, platform_named, read_results
 from unspool.cli.options import LogFormat
 from unspool.cli.output import counted, print_text, reading
 from unspool.errors import InputError, UnspoolError, shown
-from unspool.platforms import read_platform
 from unspool.plugins import build
 from unspool.workloads import read_workload
 
@@ -61,8 +60,9 @@ def _check(path: Path, log: RunConfig) -> tuple[str, int]:
         results = read_results(path)
         return f"ok, results under {', '.join(result.policy for result in results)}", 0
     if kind == "platform":
-        platform = read_platform(str(path))
-        return f"ok, a platform of {platform.cores:,} cores", 0
+        platform = platform_named(str(path))
+        more = "" if platform.cloud is None else f" and {len(platform.cloud.types)} types that can be started"
+        return f"ok, a platform of {platform.cores:,} cores{more}", 0
     if kind == "config":
         policies = read_config(path, [], {}).policies()
         for name in policies:

@@ -21,7 +21,7 @@ def utilisation(jobs: pl.DataFrame, platform: Platform) -> dict[str, float]:
     used = float((jobs["cores"] * jobs["run_time"]).sum())
     makespan = float(jobs["finish_time"].max()) - float(jobs["submit_time"].min())  # type: ignore[arg-type]
     figures = {
-        "utilisation": used / (platform.cores * makespan) if makespan else 0.0,
+        "utilisation": used / (platform.cores * makespan) if platform.cores * makespan else 0.0,
         "makespan_s": makespan,
         "throughput_per_hour": len(jobs) / makespan * _HOUR_S if makespan else 0.0,
         "core_hours": used / _HOUR_S,

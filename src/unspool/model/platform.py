@@ -104,6 +104,11 @@ class Platform:
         """A number of cores without machines: what `-p 480` means."""
         return cls((MachineGroup(MachineType("pool", cores), 1),), is_pool=True, name=name or str(cores))
 
+    def refuse_cloud(self, what: str) -> None:
+        """Complain if machines are brought up and down here, for something that takes them to be there all the time."""
+        if self.cloud is not None:
+            raise InputError(f"{self.name}: {what} does not know machines that are brought up and down in a cloud")
+
     @property
     def cores(self) -> int:
         """Cores in all."""

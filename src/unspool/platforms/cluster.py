@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from unspool.errors import InputError, shown
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.model.prices import Price
+from unspool.platforms.clouds import CloudKeys, cloud_of, describe_cloud
 from unspool.platforms.documents import converted, read_document
 from unspool.units import format_bytes, parse_bytes
 
@@ -44,6 +45,8 @@ class _Machines(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     consumables: dict[str, _Amount] = {}
     usd_per_hour: _Dollars | None = None
     prices: dict[str, _Dollars] = {}
+    plan: Literal["on-premises", "reserved"] = "on-premises"
+    billing: Literal["always", "used"] = "always"
 
 
 class _Partition(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -65,6 +68,7 @@ class _Cluster(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     licences: dict[str, _Amount] = {}
     selection: str = "first"
     qos: dict[str, float] = {}
+    cloud: CloudKeys | None = None
 
 
 def is_spec(text: str) -> bool:
@@ -122,6 +126,7 @@ def describe(platform: Platform) -> dict[str, Any]:
         licences=dict(platform.licences),
         selection=platform.selection,
         qos=dict(platform.qos),
+        cloud=None if platform.cloud is None else describe_cloud(platform.cloud),
     )
     described: dict[str, Any] = msgspec.to_builtins(cluster)
     return described
@@ -137,6 +142,8 @@ def _entry(group: MachineGroup) -> _Machines:
         gpus=machine.gpus,
         consumables=dict(machine.consumables),
         prices={price.plan: price.usd_per_hour for price in machine.prices},
+        plan="reserved" if machine.plan == "reserved" else "on-premises",
+        billing="used" if machine.billing == "used" else "always",
     )
 
 
@@ -162,7 +169,9 @@ def _group(part: str, spec: str) -> _Machines:
 
 def _platform(cluster: _Cluster, where: str) -> Platform:
     """The platform that a text or file describes; whatever is wrong with it names the place."""
-    if (cluster.pool is None) == (not cluster.machines):
+    if cluster.cloud is not None and cluster.pool is not None:
+        raise InputError(f"{where}: a pool has no machines that a cloud could add to; list machines instead")
+    if (cluster.pool is None) == (not cluster.machines) and cluster.cloud is None:
         raise InputError(f"{where}: expected either pool (a number of cores) or machines (a list)")
     if cluster.pool is not None:
         if cluster.partitions:
@@ -189,6 +198,7 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
             cluster.selection,
             name=cluster.name or "",
             qos=cluster.qos,
+            cloud=None if cluster.cloud is None else cloud_of(cluster.cloud),
         ),
         cluster,
         where,
@@ -222,7 +232,9 @@ def _groups(entries: list[_Machines]) -> tuple[MachineGroup, ...]:
             name = plain if taken[plain] == 1 else f"{plain}#{taken[plain]}"
         prices = [] if entry.usd_per_hour is None else [Price(entry.usd_per_hour)]
         prices += [Price(usd_per_hour, plan) for plan, usd_per_hour in entry.prices.items()]
-        machine = MachineType(name, entry.cores, memory, entry.gpus, entry.consumables, tuple(prices))
+        machine = MachineType(
+            name, entry.cores, memory, entry.gpus, entry.consumables, tuple(prices), entry.plan, entry.billing
+        )
         groups.append(MachineGroup(machine, entry.count))
     return tuple(groups)
 

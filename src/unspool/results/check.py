@@ -88,6 +88,7 @@ def check_schedule(
     if not isinstance(workload, Workload):
         workload = read_workload(workload)
     platform = _platform(platform, schedule, workload)
+    platform.refuse_cloud("a check of schedules")
     name, parameters = policy_of(policy or (schedule.policy if _is_known(schedule.policy) else None) or "none")
     found = match(schedule, workload, platform)
     tallies, why = _of_every_schedule(schedule, found, platform, tolerance)

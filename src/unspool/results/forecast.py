@@ -135,6 +135,7 @@ def forecast(
     if not horizon_s > 0:
         raise InputError("forecast: the horizon is 0; expected a duration such as 14d")
     where = platform if isinstance(platform, Platform) else read_platform(text_of(platform))
+    where.refuse_cloud("a forecast")
     log = workload if isinstance(workload, Workload) else read_workload(workload)
     at_s = seconds_of(at, log)
     engine = Engine(_until(log, at_s), where, seed=seed, kill_at_walltime=kill_at_walltime)

@@ -79,6 +79,7 @@ class Rerun:
         progress: Callable[[int, int], None] | None = None,
         compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        result.platform.refuse_cloud("an explanation of waits")
         self.result = result
         chosen = _policy_of(result) if policy is None else policy
         self.engine = Engine(

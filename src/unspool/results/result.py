@@ -26,6 +26,9 @@ COUNTS: tuple[str, ...] = (
 """What a result counts."""
 
 
+_CLOUD_FIGURES = ("machine_core_hours", "reclaimed", "retries", "lost_core_hours")
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """One workload on one platform under one policy.
@@ -46,6 +49,7 @@ class Result:
     counts: Mapping[str, int]
     notes: tuple[str, ...] = ()
     timing: dict[str, float] = field(default_factory=dict)
+    origin_unix_s: float = 0.0  # of the log, so that hours are those of the calendar
     workload_digest: str = ""  # `Workload.digest` of the log; empty where it was not written down
 
     @cached_property
@@ -58,10 +62,27 @@ class Result:
             **self.counts,
             **measure(self.jobs, self.platform),
             **lost_work(self.attempts),
+            **self._in_the_cloud(),
             "seed": self.config["seed"],
             "notes": list(self.notes),
             "timing": self.timing,
         }
+
+    def _in_the_cloud(self) -> dict[str, Any]:
+        """What machines that were brought up and down cost, and how much of them was used."""
+        cloud = self.platform.cloud
+        if cloud is None or not len(self.jobs):
+            return {}
+        from unspool.metrics.cost import bill, figures, window_of
+
+        window = window_of(self.machines, self.jobs, self.origin_unix_s)
+        made = bill(
+            self.machines, self.attempts, self.allocations, self.jobs, window, minimum_billed_s=cloud.minimum_billed_s
+        )
+        told = figures(made, self.attempts, self.allocations, cloud=cloud)
+        paid = told["machine_core_hours"]
+        shown = {name: told[name] for name in told if name.endswith("cost_usd") or name in _CLOUD_FIGURES}
+        return {**shown, "utilisation": told["job_core_hours"] / paid if paid else 0.0}
 
     def series(self, points: int = 1000) -> pl.DataFrame:
         """Queue length, queued work and busy cores over time: means and largest values in so many equal bins."""

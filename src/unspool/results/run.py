@@ -108,6 +108,7 @@ def run(
             "tables_s": perf_counter() - began,
             "write_s": 0.0,
         },
+        origin_unix_s=workload.origin_unix_s,
         workload_digest=workload.digest,
     )
 

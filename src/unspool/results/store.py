@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 from time import perf_counter
+from typing import Any
 
 import polars as pl
 import tomli_w
@@ -23,7 +24,7 @@ from unspool.results.result import COUNTS, TABLES, Result
 __all__ = ["check_free", "load", "load_all", "save", "write_folder", "write_json", "write_result"]
 
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
-_DIGEST = "workload_digest"
+_DIGEST, _ORIGIN = "workload_digest", "workload_origin_unix_s"
 _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
 _PARTS = {*_SIGNS, "platform.json", *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
 
@@ -87,6 +88,7 @@ def load(folder: str | os.PathLike[str]) -> Result:
         raise InputError(f"{path}: is not the folder of a result; {hint}")
     try:
         summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+        versions = json.loads((path / "versions.json").read_text(encoding="utf-8"))
         return Result(
             workload=summary["workload"],
             platform=read_platform(path / "platform.json"),
@@ -96,7 +98,8 @@ def load(folder: str | os.PathLike[str]) -> Result:
             counts={name: summary[name] for name in COUNTS},
             notes=tuple(summary["notes"]),
             timing=summary["timing"],
-            workload_digest=json.loads((path / "versions.json").read_text(encoding="utf-8")).get(_DIGEST, ""),
+            origin_unix_s=versions.get(_ORIGIN, 0.0),
+            workload_digest=versions.get(_DIGEST, ""),
         )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: the result is damaged: {type(error).__name__}: {error}") from error
@@ -155,8 +158,8 @@ def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
             table.write_csv(folder / f"{name}.csv")
     (folder / "run.toml").write_text(tomli_w.dumps(dict(result.config)), encoding="utf-8", errors="replace")
     write_json(folder / "platform.json", describe(result.platform))
-    versions = {"python": python_version(), **{name: version(name) for name in _LIBRARIES}}
-    versions[_DIGEST] = result.workload_digest
+    versions: dict[str, Any] = {"python": python_version(), **{name: version(name) for name in _LIBRARIES}}
+    versions |= {_DIGEST: result.workload_digest, _ORIGIN: result.origin_unix_s}
     write_json(folder / "versions.json", versions)
     result.timing["write_s"] = perf_counter() - began
     write_json(folder / "summary.json", result.summary)

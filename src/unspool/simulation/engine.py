@@ -143,7 +143,7 @@ class Engine:
     def advance(self) -> View | None:
         """Run to the next instant at which somebody must decide; None when nothing is left to happen."""
         while True:
-            status = run_on(self.state, OUTSIDE)
+            status = self._run_on(OUTSIDE)
             if status in (DONE, UNTIL):
                 return None
             if status != DECIDE:
@@ -300,7 +300,7 @@ class Engine:
         while True:
             before, began = int(clock["attempts"]), perf_counter()
             clock["pause_at"] = before + step
-            status = run_on(self.state, policy.code)
+            status = self._run_on(policy.code)
             if status in (DONE, UNTIL):
                 break
             self._serve(status)
@@ -314,6 +314,12 @@ class Engine:
         clock["pause_at"] = _NO_PAUSE
         if progress is not None:
             progress(int(clock["attempts"]), total)
+
+    def _run_on(self, policy: int) -> int:
+        if self.state.elastic is None:
+            return run_on(self.state, policy)
+        with np.errstate(over="ignore"):  # draws of reclaims wrap around, which NumPy tells where nothing is compiled
+            return run_on(self.state, policy)
 
     def _adopt(self, policy: CompiledScheduler) -> None:
         """Make the state ready for a policy, unless it was the last one to decide."""

@@ -29,6 +29,7 @@ class Weather:
         self._attempts_before = -1
         if outages is None:
             return
+        engine.platform.refuse_cloud("an outage")
         if engine.place is None:
             raise InputError("a pool has no machines that could be lost; describe them, as in -p 480x1")
         rule = np.zeros(1, ON_LOSS)
