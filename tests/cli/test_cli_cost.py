@@ -175,3 +175,11 @@ def test_replicas_give_bands(unspool, case, write):
     summary = json.loads(told.out)
     assert summary["replicas"] == 3
     assert summary["bands"]["total_cost_usd"] == pytest.approx({"p5": 0.008, "p95": 0.008, "mean": 0.008})
+
+
+def test_other_schedulers_share_instances_and_that_is_said(unspool, write):
+    log = write("log.csv", "job_id,submit_time,run_time,cores\na,0,60,1\n")
+    assert "easy lets jobs share instances" in unspool("cost", log, "--policy", "easy").err
+    write("c.yml", "ComputeClusterModel: {ShareInstances: true}\n")
+    assert "share" not in unspool("cost", log, "--policy", "easy", "-c", "c.yml").err
+    assert "share" not in unspool("cost", log).err
