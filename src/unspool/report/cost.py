@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by
-from unspool.report.figures import PALETTE, cost_over_time, waits_compared
+from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_type
+from unspool.report.figures import cost_over_time, waits_compared
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money, percent
 from unspool.results.costs import Costs
@@ -17,6 +17,8 @@ __all__ = ["cost_report", "write_cost_report"]
 _ROWS = 10
 _REASONS = 5
 _PRICINGS = {"on demand": "on_demand", "spot": "spot", "reserved": "reserved", "on premises": "on_premises"}
+# Not the colours of the figure above them, which are those of families.
+_SHADES = ("#4a5a7a", "#7b8cab", "#a9b6cd", "#d3dae6")
 _KINDS = {"running jobs": "run", "idle": "idle", "booting": "boot"}
 
 
@@ -43,6 +45,7 @@ def cost_report(costs: Costs) -> str:
         ],
         rows=_rows(summary),
         groups=[(column, table) for column in GROUPED if (table := _group(costs, column))],
+        types=_types(costs),
         notes=costs.notes,
         rejected=costs.rejected.head(_REASONS).select("line", "job_id", "reason").rows(),
         rejected_count=len(costs.rejected),
@@ -102,7 +105,7 @@ def _split(summary: dict[str, Any], names: dict[str, str]) -> list[tuple[str, st
     total = summary["total_cost_usd"]
     parts = [(name, summary[f"{key}_cost_usd"]) for name, key in names.items()]
     return [
-        (name, money(usd), percent(usd / total), round(100.0 * usd / total, 3), PALETTE[at])
+        (name, money(usd), percent(usd / total), round(100.0 * usd / total, 3), _SHADES[at])
         for at, (name, usd) in enumerate(parts)
         if usd > 0.0
     ]
@@ -133,6 +136,26 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
 def _both(summary: dict[str, Any], name: str) -> str:
     logged = summary[f"logged_{name}"]
     return duration(summary[name]) + ("" if logged is None else f" (log: {duration(logged)})")
+
+
+def _types(costs: Costs) -> dict[str, Any]:
+    """The types of machines that cost most, and how many more there are."""
+    table = cost_by_type(costs.bill)
+    largest = (table["cost_usd"][0] if len(table) else 0.0) or 1.0
+    rows = [
+        {
+            "name": row["type"],
+            "pricing": row["plan"],
+            "cost": money(row["cost_usd"]),
+            "share": percent(row["cost_share"]),
+            "width": round(100.0 * row["cost_usd"] / largest, 2),
+            "machines": amount(row["machines"]),
+            "core_hours": amount(row["core_hours"]),
+            "run": "" if row["run_share"] is None else percent(row["run_share"]),
+        }
+        for row in table.head(_ROWS).iter_rows(named=True)
+    ]
+    return {"rows": rows, "more": max(len(table) - _ROWS, 0)}
 
 
 def _group(costs: Costs, column: str) -> dict[str, Any] | None:
