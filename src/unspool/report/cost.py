@@ -30,15 +30,17 @@ def write_cost_report(costs: Costs, path: Path) -> None:
 def cost_report(costs: Costs) -> str:
     """The page as HTML, whole in itself."""
     summary = costs.summary
+    here = "here" if summary["on_premises_machines"] else "in the cloud"
     return filled(
         "cost.html",
         {
             "cost": cost_over_time(costs.hourly, costs.bill.window.begin_unix_s),
-            "waits": waits_compared(costs.bill.jobs),
+            "waits": waits_compared(costs.bill.jobs, here),
         },
         title=headline(summary),
         about=_about(costs),
-        tiles=_tiles(summary),
+        here=here,
+        tiles=_tiles(summary, here),
         splits=[
             ("by pricing", _split(summary, _PRICINGS)),
             ("by what was paid for", _split(summary, _KINDS)),
@@ -83,7 +85,7 @@ def _about(costs: Costs) -> list[tuple[str, str]]:
     return told
 
 
-def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _tiles(summary: dict[str, Any], here: str) -> list[tuple[str, str, str]]:
     """Figure, what it is, and what stands beside it."""
     total = summary["total_cost_usd"]
     idle = summary["idle_cost_usd"] / total if total else 0.0
@@ -92,7 +94,7 @@ def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
         (money(total), "in all", f"{money(summary['usd_per_core_hour'])} per core-hour of jobs"),
         (
             duration(summary["mean_wait_s"]),
-            "mean wait in the cloud",
+            f"mean wait {here}",
             "the log does not say how long jobs waited" if logged is None else f"{duration(logged)} in the log",
         ),
         (amount(summary["peak_live_instances"]), "instances at the peak", f"{amount(summary['instances'])} started"),
