@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,34 @@ def test_what_cannot_be_used_is_said_before_anything_is_run(unspool, write):
     assert unspool("cost", "none.csv").code == 2
     assert unspool("cost", log, "-c", "none.yml").code == 2
     assert unspool("cost", log, "--catalogue", "none.csv").code == 2
+
+
+def test_instances_of_several_architectures_are_noted(unspool, write):
+    write(
+        "types.csv",
+        "region,type,cores,vcpus,memory_gib,architecture,on_demand_usd_per_hour\n"
+        "lab,a.one,1,2,4,x86_64,0.1\nlab,b.one,8,8,32,arm64,0.2\n",
+    )
+    write(
+        "c.yml", "instance_mapping: {instance_prefix_list: ['']}\nconsumption_model_mapping: {minimum_cpu_speed: 0}\n"
+    )
+    log = write("log.csv", "job_id,submit_time,run_time,cores\na,0,60,1\nb,0,60,8\nc,0,60,1\n")
+    given = ("-c", "c.yml", "--catalogue", "types.csv", "-o", "out", "--no-report")
+    said = unspool("cost", log, *given)
+    told = "instances of several architectures were started: 2 x86_64, 1 arm64; Architecture: x86_64 starts only those"
+    assert (said.code, said.err.count(told)) == (0, 1)
+    assert json.loads(Path("out/summary.json").read_text())["notes"] == [told]
+    small = write("small.csv", "job_id,submit_time,run_time,cores\na,0,60,1\n")
+    assert "architectures" not in unspool("cost", small, *given[:4]).err
+
+
+def test_each_note_is_told_once_whoever_made_it(unspool, write):
+    write("c.yml", "ComputeClusterModel: {ReservedInstances: [{c7i.large: 1}]}\n")
+    log = write("log.csv", "job_id,submit_time,run_time,cores,depends_on\na,0,60,1,x\n")
+    said = unspool("cost", log, "-c", "c.yml")
+    assert said.code == 0, said.err
+    assert said.err.count("reserved c7i.large") == 1
+    assert said.err.count("1 dependencies name jobs that do not take part") == 1
 
 
 CATALOGUE = """\
@@ -146,3 +175,11 @@ def test_replicas_give_bands(unspool, case, write):
     summary = json.loads(told.out)
     assert summary["replicas"] == 3
     assert summary["bands"]["total_cost_usd"] == pytest.approx({"p5": 0.008, "p95": 0.008, "mean": 0.008})
+
+
+def test_other_schedulers_share_instances_and_that_is_said(unspool, write):
+    log = write("log.csv", "job_id,submit_time,run_time,cores\na,0,60,1\n")
+    assert "easy lets jobs share instances" in unspool("cost", log, "--policy", "easy").err
+    write("c.yml", "ComputeClusterModel: {ShareInstances: true}\n")
+    assert "share" not in unspool("cost", log, "--policy", "easy", "-c", "c.yml").err
+    assert "share" not in unspool("cost", log).err

@@ -8,7 +8,8 @@
 | ```text printed | is what the block before it must have printed |
 | ```text | is only read |
 
-A command must succeed, unless `$ echo $?` follows. What is printed only where something takes long is left out.
+Pages run in a folder that has the `examples` of a checkout. A command must succeed, unless `$ echo $?` follows.
+What is printed only where something takes long is left out.
 """
 
 import doctest

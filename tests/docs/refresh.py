@@ -31,6 +31,7 @@ class Refreshing(Page):
 def main():
     for page in [Path(name).resolve() for name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "examples").symlink_to(Path(__file__).parents[2] / "examples")
             os.chdir(folder)
             sys.path.insert(0, folder)
             Refreshing(page, Path(folder)).run()

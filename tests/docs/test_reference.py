@@ -6,6 +6,7 @@ from contextlib import redirect_stdout
 from dataclasses import fields
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -17,7 +18,7 @@ from unspool.model.platform import SELECTIONS
 from unspool.model.prices import Price
 from unspool.model.workload import COLUMNS
 from unspool.platforms.catalogue.tables import LAYOUTS
-from unspool.platforms.clouds import CloudKeys, _Type
+from unspool.platforms.clouds import CloudKeys
 from unspool.platforms.cluster import _Cluster, _Machines, _Partition
 from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
@@ -219,9 +220,14 @@ def test_keys_of_a_platform_are_those_of_the_reader():
     assert names(top) == list(_Cluster.__struct_fields__)
     assert sorted(names(machines)) == sorted(_Machines.__struct_fields__)
     assert names(partitions) == list(_Partition.__struct_fields__)
-    types, cloud = tables("platform", "A cloud")
-    assert sorted(names(types)) == sorted(_Type.__struct_fields__)
-    assert names(cloud) == list(CloudKeys.__struct_fields__)
+
+
+def test_keys_of_a_cloud_are_those_of_the_reader():
+    top, types, rules = tables("platform", "A cloud")
+    assert names(top) == list(CloudKeys.__struct_fields__)
+    fields_of = {field.encode_name: field.type for field in msgspec.inspect.type_info(CloudKeys).fields}
+    for told, key in ((types, "types"), (rules, "spot_rules")):
+        assert names(told) == [field.encode_name for field in fields_of[key].item_type.fields]
 
 
 @pytest.mark.parametrize(

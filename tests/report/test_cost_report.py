@@ -75,3 +75,18 @@ def test_a_page_without_jobs_and_without_logged_waits_can_be_made():
     html, _ = page_of(made_costs([fixed()], []))
     assert "These 0 jobs would have cost $0" in html
     assert "does not say how long" in html
+
+
+def test_a_run_with_machines_on_premises_is_not_called_the_cloud():
+    html, figures = page_of(made_costs([fixed()], [("a", 0, 0, 900, 1, [0])], logged_wait={"a": 9.0}))
+    assert "How long jobs wait, in the log and here" in html
+    assert [trace["name"] for trace in figures["waits"]["data"]] == ["in the log", "here"]
+    assert "in the cloud" not in html[: html.index('id="plotly"')]
+
+
+def test_the_page_tells_what_types_cost():
+    machines = [instance(0, 60, 3600), instance(0, 60, 3600, family="m5", plan="spot", usd=0.5)]
+    page = cost_report(made_costs(machines, [("a", 0, 60, 3600, 1, [0])]))
+    assert "What it runs on" in page
+    assert "<td>c5.large</td><td>on-demand</td><td>$1.00</td><td>66.7%</td>" in page
+    assert "<td>m5.large</td><td>spot</td><td>$0.5</td><td>33.3%</td>" in page

@@ -28,6 +28,8 @@ from unspool.workloads.files import replaced
 
 __all__ = ["cost"]
 
+_OWN_PLACEMENT = "cheapest-fit"
+
 Flag = Parameter(negative=(), show_default=False)
 
 
@@ -113,7 +115,7 @@ def cost(
     settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
     types = read_catalogue(catalogue)
     platform = settings.platform(types)
-    notes = settings.notes(types)
+    notes = (*settings.notes(types), *_on_sharing(settings))
     for text in notes:
         note(text)
     log = read_log(jobs, format, RunConfig(columns=columns or []).column_map())
@@ -140,6 +142,13 @@ def cost(
     if out is not None:
         note(f"results: {out}" if no_report else f"results: {out}, for people {out / 'report.html'}")
     return 2 if strict and count else 0
+
+
+def _on_sharing(settings: CostConfig) -> list[str]:
+    """That a scheduler of another kind does not heed what the configuration says of sharing."""
+    if settings.shares or settings.placement.partition(":")[0] == _OWN_PLACEMENT:
+        return []
+    return [f"{settings.placement} lets jobs share instances: ShareInstances: false is for {_OWN_PLACEMENT}"]
 
 
 def _costs(

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by
-from unspool.report.figures import PALETTE, cost_over_time, waits_compared
+from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_type
+from unspool.report.figures import cost_over_time, waits_compared
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money, percent
 from unspool.results.costs import Costs
@@ -17,6 +17,8 @@ __all__ = ["cost_report", "write_cost_report"]
 _ROWS = 10
 _REASONS = 5
 _PRICINGS = {"on demand": "on_demand", "spot": "spot", "reserved": "reserved", "on premises": "on_premises"}
+# Not the colours of the figure above them, which are those of families.
+_SHADES = ("#4a5a7a", "#7b8cab", "#a9b6cd", "#d3dae6")
 _KINDS = {"running jobs": "run", "idle": "idle", "booting": "boot"}
 
 
@@ -28,21 +30,24 @@ def write_cost_report(costs: Costs, path: Path) -> None:
 def cost_report(costs: Costs) -> str:
     """The page as HTML, whole in itself."""
     summary = costs.summary
+    here = "here" if summary["on_premises_machines"] else "in the cloud"
     return filled(
         "cost.html",
         {
             "cost": cost_over_time(costs.hourly, costs.bill.window.begin_unix_s),
-            "waits": waits_compared(costs.bill.jobs),
+            "waits": waits_compared(costs.bill.jobs, here),
         },
         title=headline(summary),
         about=_about(costs),
-        tiles=_tiles(summary),
+        here=here,
+        tiles=_tiles(summary, here),
         splits=[
             ("by pricing", _split(summary, _PRICINGS)),
             ("by what was paid for", _split(summary, _KINDS)),
         ],
         rows=_rows(summary),
         groups=[(column, table) for column in GROUPED if (table := _group(costs, column))],
+        types=_types(costs),
         notes=costs.notes,
         rejected=costs.rejected.head(_REASONS).select("line", "job_id", "reason").rows(),
         rejected_count=len(costs.rejected),
@@ -80,7 +85,7 @@ def _about(costs: Costs) -> list[tuple[str, str]]:
     return told
 
 
-def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _tiles(summary: dict[str, Any], here: str) -> list[tuple[str, str, str]]:
     """Figure, what it is, and what stands beside it."""
     total = summary["total_cost_usd"]
     idle = summary["idle_cost_usd"] / total if total else 0.0
@@ -89,7 +94,7 @@ def _tiles(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
         (money(total), "in all", f"{money(summary['usd_per_core_hour'])} per core-hour of jobs"),
         (
             duration(summary["mean_wait_s"]),
-            "mean wait in the cloud",
+            f"mean wait {here}",
             "the log does not say how long jobs waited" if logged is None else f"{duration(logged)} in the log",
         ),
         (amount(summary["peak_live_instances"]), "instances at the peak", f"{amount(summary['instances'])} started"),
@@ -102,7 +107,7 @@ def _split(summary: dict[str, Any], names: dict[str, str]) -> list[tuple[str, st
     total = summary["total_cost_usd"]
     parts = [(name, summary[f"{key}_cost_usd"]) for name, key in names.items()]
     return [
-        (name, money(usd), percent(usd / total), round(100.0 * usd / total, 3), PALETTE[at])
+        (name, money(usd), percent(usd / total), round(100.0 * usd / total, 3), _SHADES[at])
         for at, (name, usd) in enumerate(parts)
         if usd > 0.0
     ]
@@ -133,6 +138,26 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
 def _both(summary: dict[str, Any], name: str) -> str:
     logged = summary[f"logged_{name}"]
     return duration(summary[name]) + ("" if logged is None else f" (log: {duration(logged)})")
+
+
+def _types(costs: Costs) -> dict[str, Any]:
+    """The types of machines that cost most, and how many more there are."""
+    table = cost_by_type(costs.bill)
+    largest = (table["cost_usd"][0] if len(table) else 0.0) or 1.0
+    rows = [
+        {
+            "name": row["type"],
+            "pricing": row["plan"],
+            "cost": money(row["cost_usd"]),
+            "share": percent(row["cost_share"]),
+            "width": round(100.0 * row["cost_usd"] / largest, 2),
+            "machines": amount(row["machines"]),
+            "core_hours": amount(row["core_hours"]),
+            "run": "" if row["run_share"] is None else percent(row["run_share"]),
+        }
+        for row in table.head(_ROWS).iter_rows(named=True)
+    ]
+    return {"rows": rows, "more": max(len(table) - _ROWS, 0)}
 
 
 def _group(costs: Costs, column: str) -> dict[str, Any] | None:

@@ -91,14 +91,14 @@ def _binned(values: Floats, width: int, count: int) -> Floats:
     return sums
 
 
-def waits_compared(jobs: pl.DataFrame) -> Figure:
-    """The share of jobs in each class of waits: as logged, and here."""
+def waits_compared(jobs: pl.DataFrame, here: str = "in the cloud") -> Figure:
+    """The share of jobs in each class of waits: as logged, and in the run, which is called `here`."""
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
     logged = jobs["logged_wait"].drop_nulls() if "logged_wait" in jobs.columns else pl.Series([], dtype=pl.Float64)
     shown = [("in the log", logged, _OTHER)] if len(logged) else []
-    for name, waits, colour in (*shown, ("in the cloud", jobs["wait_time"], PALETTE[0])):
+    for name, waits, colour in (*shown, (here, jobs["wait_time"], PALETTE[0])):
         figure.add_trace(
             Bar(
                 x=list(_WAITS),

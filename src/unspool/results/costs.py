@@ -9,6 +9,7 @@ import polars as pl
 
 from unspool.metrics.cost import Bill, bill, figures, hourly, window_of
 from unspool.metrics.cost.waits import MEMORY_GIB, RUN_MINUTES
+from unspool.model.cloud import Cloud
 from unspool.model.workload import Workload
 from unspool.results.result import Result
 
@@ -67,10 +68,24 @@ def costs_of(
             "rejected": len(result.rejected),
             "seed": result.config["seed"],
         },
-        notes=(*result.notes, *notes),
+        notes=(*notes, *result.notes, *_on_architectures(result.machines, cloud)),
         memory_bins_gib=memory_bins_gib,
         run_time_bins_min=run_time_bins_min,
     )
+
+
+def _on_architectures(machines: pl.DataFrame, cloud: Cloud | None) -> list[str]:
+    """That instances of several architectures were started: programs are seldom built for all of them."""
+    if cloud is None:
+        return []
+    kinds = {kind.name: kind.architecture for kind in cloud.types if kind.architecture}
+    started = machines.filter(pl.col("start_time").is_not_null())["type"].replace_strict(kinds, default=None)
+    counts = started.drop_nulls().value_counts(sort=True, name="instances").sort("instances", "type", descending=True)
+    if len(counts) < 2:
+        return []
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.iter_rows())
+    most = counts["type"][0]
+    return [f"instances of several architectures were started: {told}; Architecture: {most} starts only those"]
 
 
 def _with_log(jobs: pl.DataFrame, workload: Workload) -> pl.DataFrame:

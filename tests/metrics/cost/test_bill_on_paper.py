@@ -164,3 +164,23 @@ def test_boot_for_a_job_that_is_not_in_the_table_is_unallocated():
     made, _ = billed([instance(0, 1800, 3600, job="gone")], [("a", 0, 1800, 3600, 1, [0])])
     assert costs(made) == {"a": 0.5}
     assert made.unallocated_usd == 0.5
+
+
+def test_a_row_of_neighbours_is_a_host_on_each_of_them():
+    machines = [instance(0, 0, 3600), instance(0, 0, 3600)]
+    given, attempts, hosts, jobs = tables(machines, [("a", 0, 0, 3600, 4, [0, 1])])
+    neighbours = hosts.head(1).with_columns(last_machine=pl.lit(1, pl.Int64))
+    window = window_of(given, jobs)
+    for rows in (hosts, neighbours):
+        made = bill(given, attempts, rows, jobs, window)
+        assert made.machines["run_cost_usd"].to_list() == [1.0, 1.0]
+        assert made.jobs["cost_usd"].to_list() == [2.0]
+
+
+def test_two_units_on_a_machine_pay_for_two():
+    given, attempts, hosts, jobs = tables(
+        [instance(0, 0, 3600)], [("a", 0, 0, 3600, 3, [0]), ("b", 0, 0, 3600, 1, [0])]
+    )
+    both = hosts.with_columns(units=pl.Series([3, 1]))
+    made = bill(given, attempts, both, jobs, window_of(given, jobs))
+    assert made.jobs["cost_usd"].to_list() == [0.75, 0.25]

@@ -4,7 +4,18 @@ import polars as pl
 import pytest
 from tests.metrics.cost.tables import fixed, instance, tables
 
-from unspool.metrics.cost import bands, bill, cost_by, figures, losses, peak_live, wait_bins, wait_figures, window_of
+from unspool.metrics.cost import (
+    bands,
+    bill,
+    cost_by,
+    cost_by_type,
+    figures,
+    losses,
+    peak_live,
+    wait_bins,
+    wait_figures,
+    window_of,
+)
 from unspool.model.cloud import Cloud, InstanceType
 
 CLOUD = Cloud((InstanceType("c5.large", "c5", 1, 2, 2**32),), region="eu-west-1", price_date="2026-08-22")
@@ -105,3 +116,13 @@ def test_figures_can_be_written_as_json_numbers():
     told = figures(made, run[1], run[2])
     assert all(not isinstance(value, float) or math.isfinite(value) for value in told.values())
     assert not any(isinstance(value, pl.Series) for value in told.values())
+
+
+def test_costs_by_type_and_pricing_add_up_to_the_bill_and_say_what_part_ran():
+    machines = [instance(0, 900, 3600), instance(0, 0, 3600, plan="spot", usd=0.5), instance(0, 900, 3600)]
+    run = tables(machines, [("a", 0, 900, 3600, 1, [0])])
+    made = bill(*run, window_of(run[0], run[3]))
+    assert cost_by_type(made).rows() == [
+        ("c5.large", "on-demand", 2, 8.0, 2.0, 0.375, 0.8),
+        ("c5.large", "spot", 1, 4.0, 0.5, 0.0, 0.2),
+    ]

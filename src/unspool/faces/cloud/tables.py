@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from unspool.metrics.cost import hosts_of
 from unspool.results.costs import Costs
 
 __all__ = ["instances_table", "jobs_table", "rejected_table"]
@@ -47,11 +48,8 @@ def jobs_table(costs: Costs) -> pl.DataFrame:
 def _places(costs: Costs) -> pl.DataFrame:
     """Instances, their types and how they are paid, of each job's last attempt, joined by blanks."""
     last = costs.attempts.group_by("job_id").agg(pl.col("attempt").max().cast(pl.Int64))
-    placed = costs.allocations.select(
-        pl.col("attempt").cast(pl.Int64), pl.col("first_machine").cast(pl.Int64).alias("machine")
-    )
     machines = costs.bill.machines.select("machine", pl.col("type", "plan").cast(pl.String))
-    named = placed.join(last, on="attempt").join(machines, on="machine")
+    named = hosts_of(costs.allocations).join(last, on="attempt").join(machines, on="machine")
     alone = pl.len().over("attempt") == 1
     columns = {
         "instances": pl.col("machine").cast(pl.String),

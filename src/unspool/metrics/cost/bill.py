@@ -24,6 +24,7 @@ from unspool.engine.shares import (
     USED,
     sweep,
 )
+from unspool.metrics.cost.hosts import hosts_of
 from unspool.metrics.cost.window import Window
 
 __all__ = ["Bill", "bill"]
@@ -68,8 +69,8 @@ def bill(
 ) -> Bill:
     """Bill the machines of a run for the hours of a window.
 
-    Machines are numbered from 0; one row of `allocations` is one host of an attempt. Per host an attempt has its
-    cores and its job's memory over the number of its hosts, rounded up; no memory counts as 0.
+    Machines are numbered from 0. For each unit an attempt has its cores and its job's memory over the number of its
+    units, rounded up; where `cheapest-fit` placed it, a host is a unit. No memory counts as 0.
     """
     machines = machines.sort("machine")
     groups = machines.select("plan", "family").unique().sort("plan", "family")
@@ -120,11 +121,11 @@ def _hosts(attempts: pl.DataFrame, allocations: pl.DataFrame, numbered: pl.DataF
     of_attempt = attempts.select(pl.col("attempt").cast(pl.Int64), "job_id", "start_time", "finish_time", "cores").join(
         numbered, on="job_id", how="left", maintain_order="left"
     )
-    placed = allocations.select(pl.col("attempt").cast(pl.Int64), pl.col("first_machine").cast(pl.Int64))
+    a_unit = -(-pl.col("cores", "memory_bytes").fill_null(0) // pl.col("units").sum().over("attempt"))
     return (
-        placed.rename({"first_machine": "machine"})
+        hosts_of(allocations)
         .join(of_attempt.drop("job_id"), on="attempt", how="left", maintain_order="left")
-        .with_columns(-(-pl.col("cores", "memory_bytes").fill_null(0) // pl.len().over("attempt")))
+        .with_columns(a_unit * pl.col("units"))
         .filter(pl.col("finish_time") > pl.col("start_time"))
         .sort("machine", "start_time", maintain_order=True)
     )

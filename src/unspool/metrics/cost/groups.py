@@ -1,4 +1,4 @@
-"""Who pays: the cost of jobs by user, queue or project."""
+"""Who pays, and for what: the cost of jobs by user, queue or project, and of machines by type."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import polars as pl
 from unspool.engine.shares import HOUR_S
 from unspool.metrics.cost.bill import Bill
 
-__all__ = ["GROUPED", "UNALLOCATED", "cost_by"]
+__all__ = ["GROUPED", "UNALLOCATED", "cost_by", "cost_by_type"]
 
 GROUPED: tuple[str, ...] = ("user", "queue", "project")
 """What costs are told by, where the log knows it."""
@@ -41,4 +41,21 @@ def cost_by(bill: Bill, column: str) -> pl.DataFrame | None:
     rest = pl.DataFrame({column: [UNALLOCATED], "jobs": [0], "core_hours": [0.0], "cost_usd": [bill.unallocated_usd]})
     return pl.concat([table, rest], how="diagonal_relaxed").with_columns(
         cost_share=pl.col("cost_usd") / bill.total_usd if bill.total_usd else pl.lit(0.0)
+    )
+
+
+def cost_by_type(bill: Bill) -> pl.DataFrame:
+    """One row a type of machine and pricing, the most expensive first; `run_share` is the part of the cost that ran."""
+    paid_s = pl.sum_horizontal("boot_s", "run_s", "idle_s")
+    cost = pl.col("cost_usd").sum()
+    return (
+        bill.machines.group_by(pl.col("type", "plan").cast(pl.String))
+        .agg(
+            pl.len().cast(pl.Int64).alias("machines"),
+            ((pl.col("cores") * paid_s).sum() / HOUR_S).alias("core_hours"),
+            cost,
+            pl.when(cost > 0.0).then(pl.col("run_cost_usd").sum() / cost).alias("run_share"),
+        )
+        .with_columns(cost_share=pl.col("cost_usd") / bill.total_usd if bill.total_usd else pl.lit(0.0))
+        .sort(["cost_usd", "type", "plan"], descending=[True, False, False])
     )

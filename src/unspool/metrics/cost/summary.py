@@ -11,6 +11,7 @@ import polars as pl
 
 from unspool.engine.shares import HOUR_S
 from unspool.metrics.cost.bill import Bill
+from unspool.metrics.cost.hosts import hosts_of
 from unspool.metrics.cost.waits import wait_figures
 from unspool.model.cloud import PLANS, Cloud
 
@@ -67,13 +68,13 @@ def losses(
 
     What a checkpoint has kept of an attempt is not lost.
     """
-    hosts = allocations.select(pl.col("attempt").cast(pl.Int64)).group_by("attempt").len("hosts")
+    units = hosts_of(allocations).group_by("attempt").agg(pl.col("units").sum())
     lost = (
         attempts.filter(pl.col("how") == "lost")
         .with_columns(pl.col("attempt").cast(pl.Int64))
-        .join(hosts, on="attempt", how="left")
+        .join(units, on="attempt", how="left")
         .select(
-            held=-(-pl.col("cores") // pl.col("hosts").fill_null(1)) * pl.col("hosts").fill_null(1),
+            held=-(-pl.col("cores") // pl.col("units").fill_null(1)) * pl.col("units").fill_null(1),
             ran_s=pl.col("finish_time") - pl.col("start_time"),
         )
     )
