@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import accasim_peer, bare, engine, policies, reading, start
+from benchmarks import accasim_peer, bare, cloud, engine, policies, reading, start
 from tests.oracles import twin
 
 from unspool.platforms import read_platform
@@ -111,6 +111,16 @@ def peers(size):
     table((f"peer ({size:,} jobs)", "unspool, jobs/s", "peer, jobs/s", "ratio"), rows)
 
 
+def in_a_cloud(size):
+    rows = []
+    for live in (100, 1_000, 10_000, 25_000):
+        jobs = min(size, 100_000) if live <= 1_000 else size
+        a_job, mean, most, _ = cloud.measure(jobs, live)
+        against = times(cloud.measure_twin(1_000, 10) / a_job) if live == 100 else ""
+        rows.append((f"{jobs:,}", f"{mean:,.0f}, at most {most:,}", f"{1 / a_job:,.0f}", f"{jobs * a_job:.1f}", against))
+    table(("jobs", "live instances", "jobs/s", "CPU seconds", "faster than the twin (1,000 jobs)"), rows)
+
+
 def before_the_run(size):
     read_s, write_s = reading.measure(size)
     table(
@@ -137,6 +147,7 @@ def main():
     print(f"{machine.machine()}, {machine.system()}, Python {machine.python_version()}")
     before_the_run(sizes[-1])
     on_machines(sizes[-1])
+    in_a_cloud(sizes[-1])
     peers(2_000)
     on_a_pool(sizes)
     table(policies.HEADER, policies.rows())

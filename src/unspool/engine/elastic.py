@@ -131,6 +131,11 @@ def _why_unplaceable(asked: Asked, shape: int, most: int, platform: Platform) ->
         machines += [kind for kind in cloud.types if kind.on_demand_usd_per_hour is not None]
     if not machines:
         return f"asks for {wanted} on a machine; no machine can be started"
+    if need[GPUS] and not any(machine.gpus for machine in machines):
+        return f"asks for {wanted} on a machine; no machine that there is, or that can be started, has GPUs"
+    large = [m for m in machines if m.cores >= need[CORES] and m.gpus >= need[GPUS]]
+    if any((m.memory_bytes or _NO_LIMIT) >= need[MEMORY] for m in large):
+        return f"asks for {wanted} on a machine; limits allow no instance of a type that has them"
     measures: list[Callable[[Any], Any]] = [
         lambda m: (m.cores, m.memory_bytes or _NO_LIMIT),
         lambda m: m.memory_bytes or _NO_LIMIT,

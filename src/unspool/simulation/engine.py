@@ -30,7 +30,7 @@ from unspool.policies.view import Job, View
 from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.futures import Future, give_future
-from unspool.simulation.loop import compile_for, decide_once, provide_once, run_on
+from unspool.simulation.loop import compile_for, decide_once, provide_once, run_binding, run_on
 from unspool.simulation.tutor import Tutor
 from unspool.simulation.weather import Weather
 
@@ -188,9 +188,11 @@ class Engine:
 
     def compile(self, policy: Policy) -> None:
         """Compile, or load from disk, what a run under this policy needs; `run` does so too, on its way."""
+        code = OUTSIDE
         if isinstance(policy, CompiledScheduler):
             self._adopt(policy)
-        compile_for(self.state)
+            code = policy.code
+        compile_for(self.state, code)
 
     def run(
         self, policy: Policy, progress: Callable[[int, int], None] | None = None, until: float = float("inf")
@@ -319,7 +321,7 @@ class Engine:
         if self.state.elastic is None:
             return run_on(self.state, policy)
         with np.errstate(over="ignore"):  # draws of reclaims wrap around, which NumPy tells where nothing is compiled
-            return run_on(self.state, policy)
+            return run_binding(self.state) if policy == CHEAPEST_FIT else run_on(self.state, policy)
 
     def _adopt(self, policy: CompiledScheduler) -> None:
         """Make the state ready for a policy, unless it was the last one to decide."""

@@ -16,7 +16,7 @@ from unspool.policies.schedulers.fcfs import fcfs
 from unspool.policies.schedulers.filler import filler
 from unspool.simulation.instants import to_next_decision
 
-__all__ = ["compile_for", "decide_once", "provide_once", "run_on"]
+__all__ = ["compile_for", "decide_once", "provide_once", "run_binding", "run_on"]
 
 
 _MOST_ROUNDS = 1 << 17  # then Python gets a turn, to see whether somebody wants to stop
@@ -33,10 +33,7 @@ def _decide(state: State, policy: int) -> None:
         conservative(state.core, state.place, state.later, state.plan)
     elif policy == FILLER:
         filler(state.core, state.place, state.later)
-    elif policy == CHEAPEST_FIT:
-        cheapest_fit(state.core, state.place, state.elastic)
-    if policy != CHEAPEST_FIT:
-        provide(state.core, state.place, state.elastic)
+    provide(state.core, state.place, state.elastic)
 
 
 @compiled
@@ -66,7 +63,26 @@ def provide_once(state: State) -> None:
     provide(state.core, state.place, state.elastic)
 
 
-def compile_for(state: State) -> None:
+@compiled
+def run_binding(state: State) -> int:
+    """The same under the one policy that places jobs on machines that it starts; others need not be compiled for it."""
+    clock = state.core.clock
+    rounds = 0
+    while True:
+        status = to_next_decision(state)
+        if status != DECIDE:
+            return status
+        cheapest_fit(state.core, state.place, state.elastic)
+        rounds += 1
+        if clock[0]["attempts"] >= clock[0]["pause_at"] or rounds == _MOST_ROUNDS:
+            return PAUSE
+
+
+def compile_for(state: State, policy: int) -> None:
     """Compile the loop for the parts that a state has, or load it from disk, without running it."""
-    if hasattr(run_on, "compile"):  # a plain function under NUMBA_DISABLE_JIT
+    if not hasattr(run_on, "compile"):  # a plain function under NUMBA_DISABLE_JIT
+        return
+    if policy == CHEAPEST_FIT:
+        run_binding.compile((typeof(state),))  # type: ignore[attr-defined, no-untyped-call]
+    else:
         run_on.compile((typeof(state), int64))  # type: ignore[no-untyped-call]
