@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload
 from unspool.plugins import parameters_of
-from unspool.workloads import accelerator, jobscsv, jsonmap, lsf, slurm, swf, table
+from unspool.workloads import accelerator, jobscsv, jsonmap, lsf, recodex, slurm, swf, table
 from unspool.workloads.files import AnyPath, opened
 
 __all__ = ["FORMATS", "Format", "format_of", "read_workload", "write_workload"]
@@ -58,6 +58,14 @@ FORMATS: Mapping[str, Format] = {
         "the AWS HPC cost simulator's jobs, 24 or 27 columns (options: maxrss_unit)",
         jobscsv.recognises,
         takes_columns=True,
+        kind_of="csv",
+    ),
+    "recodex": Format(
+        recodex.read_recodex,
+        None,
+        (),
+        "ReCodEx's jobs as Simdex reads them, 15 columns between semicolons; only read",
+        recodex.recognises,
         kind_of="csv",
     ),
     "json": Format(

@@ -15,7 +15,7 @@ from unspool.model.workload import MOST_CORES, MOST_SECONDS, Workload
 from unspool.workloads.files import AnyPath
 from unspool.workloads.table import parted
 
-__all__ = ["RECORD", "workload_of_records"]
+__all__ = ["RECORD", "with_distinct_ids", "workload_of_records"]
 
 RECORD = {
     "line": pl.Int64(),
@@ -53,7 +53,7 @@ def workload_of_records(
     absent = [pl.lit(None, dtype).alias(name) for name, dtype in RECORD.items() if name not in records.columns]
     told = _completed(records.with_columns(absent))
     kept, left_out = parted(told, [told.select(_reason()).to_series()], rejected, path)
-    kept, renamed = _with_distinct_ids(kept)
+    kept, renamed = with_distinct_ids(kept)
     origin_s = kept.select(pl.min_horizontal(pl.col("submit").min(), pl.col("eligible").min())).item() // _MICRO
     times = {
         "submit_time": (pl.col("eligible") - origin_s * _MICRO) / _MICRO,
@@ -106,7 +106,7 @@ def _reason() -> pl.Expr:
     return pl.coalesce("reason", *(pl.when(is_so).then(pl.lit(text)) for text, is_so in reasons.items()))
 
 
-def _with_distinct_ids(jobs: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def with_distinct_ids(jobs: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The jobs, later ones of an id marked `#2`, `#3`: schedulers begin again at 1, and some logs cut array indices."""
     moved = 0
     while jobs["job_id"].is_duplicated().any():
