@@ -4,9 +4,9 @@ import math
 
 
 def late(spawn, duration, estimate, workers, policy, ageing=0.0):
-    """[(worker, start)] of each job, and the jobs in the order of their ends; policy: fifo, shortest or stealing."""
+    """[(worker, start)] of each job, and the jobs in the order of their ends; policy: fifo or shortest."""
     found, ended, central = [None] * len(spawn), [], []
-    busy, own = [None] * workers, [[] for _ in range(workers)]
+    busy = [None] * workers
     arrived = 0
 
     def run(job, worker, now):
@@ -18,12 +18,7 @@ def late(spawn, duration, estimate, workers, policy, ageing=0.0):
         if finish <= (spawn[arrived] if arrived < len(spawn) else math.inf):
             ended.append(busy[worker][1])
             busy[worker] = None
-            longest = max(range(workers), key=lambda at: (len(own[at]), -at))
-            if policy == "stealing":
-                queue = own[worker] or own[longest]
-                if queue:
-                    run(queue.pop(0), worker, finish)
-            elif central:
+            if central:
                 key = (lambda job: estimate[job] + ageing * spawn[job]) if policy == "shortest" else (lambda job: job)
                 job = min(central, key=lambda job: (key(job), job))
                 central.remove(job)
@@ -31,13 +26,6 @@ def late(spawn, duration, estimate, workers, policy, ageing=0.0):
             continue
         job, now = arrived, spawn[arrived]
         arrived += 1
-        if policy == "stealing":
-            worker = min(range(workers), key=lambda at: (len(own[at]) + bool(busy[at]), at))
-            if busy[worker]:
-                own[worker].append(job)
-            else:
-                run(job, worker, now)
-            continue
         idle = [at for at in range(workers) if not busy[at]]
         if idle:
             run(job, idle[0], now)

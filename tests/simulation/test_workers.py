@@ -23,10 +23,10 @@ from unspool.policies.dispatchers.queues import (
     ZERO,
 )
 from unspool.simulation.desk import MODES, Columns, run_workers
-from unspool.simulation.latebinding import CENTRAL_FIFO, CENTRAL_SHORTEST, STEALING
+from unspool.simulation.latebinding import CENTRAL_FIFO, CENTRAL_SHORTEST
 
 OPEN = math.inf
-LATE = {"fifo": CENTRAL_FIFO, "shortest": CENTRAL_SHORTEST, "stealing": STEALING}
+LATE = {"fifo": CENTRAL_FIFO, "shortest": CENTRAL_SHORTEST}
 
 
 def columns(*rows):

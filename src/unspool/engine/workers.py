@@ -15,7 +15,7 @@ from unspool.engine.state import NEVER, Array
 
 __all__ = [
     "DESK", "ENTRY", "REFERENCE", "TASK", "TURN", "WORKER", "Desk", "collect_until", "enqueue", "estimate_of", "learn",
-    "next_finish", "set_active",
+    "next_finish", "release_before", "release_until", "set_active",
 ]  # fmt: skip
 
 DESK = np.dtype(
@@ -177,6 +177,31 @@ def estimate_of(known: Array, exercise: int, pair: int) -> float:
     elif known[exercise, 1] > 0.0:
         estimate = known[exercise, 0] / known[exercise, 1]
     return estimate
+
+
+@compiled
+def release_until(desk: Desk, time: float) -> None:
+    """Reference runs that have ended are known, as far as none before them in the list has not."""
+    rule, references = desk.desk, desk.references
+    while rule[0]["released"] < len(references) and references[rule[0]["released"]]["finish"] <= time:
+        _know(desk)
+
+
+@compiled
+def release_before(desk: Desk, time: float) -> None:
+    """The same, but for those that end at that very time: jobs come before them."""
+    rule, references = desk.desk, desk.references
+    while rule[0]["released"] < len(references) and references[rule[0]["released"]]["finish"] < time:
+        _know(desk)
+
+
+@compiled
+def _know(desk: Desk) -> None:
+    """The next reference run counts, if it compiled."""
+    at = desk.desk[0]["released"]
+    if desk.references[at]["compiled"] != 0:
+        learn(desk.known, desk.references[at]["exercise"], desk.references[at]["pair"], desk.references[at]["duration"])
+    desk.desk[0]["released"] = at + 1
 
 
 @compiled

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from unspool.engine.compiled import compiled
-from unspool.engine.workers import Desk, collect_until, enqueue, learn, next_finish, set_active
+from unspool.engine.workers import (
+    Desk,
+    collect_until,
+    enqueue,
+    learn,
+    next_finish,
+    release_before,
+    release_until,
+    set_active,
+)
 from unspool.policies.dispatchers.queues import CATEGORY, SIMPLE, STATISTICS, adapt_simply, choose, predict
 
 __all__ = ["EXACT", "FORK", "ORIGINAL", "run_desk"]
@@ -50,7 +59,7 @@ def _begin(desk: Desk) -> None:
         for worker in range(len(desk.workers)):
             set_active(desk, worker, 1 if worker == 0 else 0)
     elif rule[0]["strategy"] == CATEGORY:
-        _release(desk)
+        release_until(desk, desk.desk[0]["now"])
 
 
 @compiled
@@ -65,14 +74,14 @@ def _advance(desk: Desk, time: float) -> None:
                 _collect(desk)
                 finish = next_finish(desk)
             if rule[0]["mode"] == FORK:
-                _release(desk)
+                release_until(desk, desk.desk[0]["now"])
             rule[0]["ticks"] += 1
             _adapt(desk, -1)
             rule[0]["next_tick"] += rule[0]["period"]
     rule[0]["now"] = time
     _collect(desk)
     if rule[0]["mode"] != ORIGINAL:
-        _release(desk)
+        release_until(desk, desk.desk[0]["now"])
 
 
 @compiled
@@ -86,24 +95,8 @@ def _collect(desk: Desk) -> None:
             job = desk.seen[at]
             if jobs[job]["compiled"] != 0 or rule[0]["learns_failed"] != 0:
                 if rule[0]["mode"] == EXACT:
-                    _release_until(desk, jobs[job]["finish"])
+                    release_before(desk, jobs[job]["finish"])
                 learn(desk.known, jobs[job]["exercise"], jobs[job]["pair"], jobs[job]["duration"])
-
-
-@compiled
-def _release(desk: Desk) -> None:
-    _release_until(desk, desk.desk[0]["now"])
-
-
-@compiled
-def _release_until(desk: Desk, time: float) -> None:
-    """Reference runs that have ended are known, as far as none before them in the list has not."""
-    rule, references = desk.desk, desk.references
-    while rule[0]["released"] < len(references) and references[rule[0]["released"]]["finish"] <= time:
-        at = rule[0]["released"]
-        if references[at]["compiled"] != 0 and rule[0]["predictor"] == STATISTICS:
-            learn(desk.known, references[at]["exercise"], references[at]["pair"], references[at]["duration"])
-        rule[0]["released"] = at + 1
 
 
 @compiled
@@ -113,6 +106,6 @@ def _adapt(desk: Desk, job: int) -> None:
     if strategy == SIMPLE:
         adapt_simply(desk)
     elif strategy == CATEGORY:
-        _release(desk)
+        release_until(desk, desk.desk[0]["now"])
         if job >= 0 and desk.jobs[job]["compiled"] != 0:  # before it has run: Simdex's own, for its digits
             learn(desk.known, desk.jobs[job]["exercise"], desk.jobs[job]["pair"], desk.jobs[job]["duration"])

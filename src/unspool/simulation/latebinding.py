@@ -1,4 +1,4 @@
-"""Workers that take jobs when they are free: from one queue for all, in a choice of orders, or from each other.
+"""Workers that take jobs when they are free, from one queue for all: in the order of arrival, or the shortest first.
 
 What happens at one instant: jobs end, worker by worker; each worker that is free takes a job; then jobs arrive.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import NEVER, Array
-from unspool.engine.workers import Desk, learn
-from unspool.policies.dispatchers.queues import STATISTICS, choose, predict
+from unspool.engine.workers import Desk, learn, release_before, release_until
+from unspool.policies.dispatchers.queues import STATISTICS, predict
 
-__all__ = ["CENTRAL_FIFO", "CENTRAL_SHORTEST", "STEALING", "run_late"]
+__all__ = ["CENTRAL_FIFO", "CENTRAL_SHORTEST", "run_late"]
 
-CENTRAL_FIFO, CENTRAL_SHORTEST, STEALING = 10, 11, 12
+CENTRAL_FIFO, CENTRAL_SHORTEST = 0, 1
 
 
 @compiled
@@ -25,25 +25,20 @@ def run_late(desk: Desk, waiting: Array, policy: int, ageing: float, until_job: 
     rule, jobs = desk.desk, desk.jobs
     while rule[0]["arrived"] < until_job:
         job = rule[0]["arrived"]
-        _finish_until(desk, waiting, policy, jobs[job]["spawn"])
+        _finish_until(desk, waiting, jobs[job]["spawn"])
         rule[0]["now"] = jobs[job]["spawn"]
-        _release(desk)
+        release_until(desk, rule[0]["now"])
         jobs[job]["estimate"] = predict(desk, job)
         jobs[job]["next"] = -1
-        worker = choose(desk, job) if policy == STEALING else _idle_worker(desk)
-        if policy == STEALING:
-            if worker < 0:
-                rule[0]["failed"] = job + 1
-                return False
-            _join(desk, job, worker)
-        elif worker >= 0:
+        worker = _idle_worker(desk)
+        if worker >= 0:
             _start(desk, job, worker)
         else:
             key = jobs[job]["estimate"] + ageing * jobs[job]["spawn"] if policy == CENTRAL_SHORTEST else float(job)
             _push(rule, waiting, key, job)
         rule[0]["arrived"] = job + 1
     if until_job == len(jobs):
-        _finish_until(desk, waiting, policy, NEVER)
+        _finish_until(desk, waiting, NEVER)
         if rule[0]["queued"] > 0:
             rule[0]["failed"] = waiting[0]["job"] + 1
             return False
@@ -51,7 +46,7 @@ def run_late(desk: Desk, waiting: Array, policy: int, ageing: float, until_job: 
 
 
 @compiled
-def _finish_until(desk: Desk, waiting: Array, policy: int, time: float) -> None:
+def _finish_until(desk: Desk, waiting: Array, time: float) -> None:
     """Jobs that end by a time leave, in the order of their ends; their workers take others."""
     rule, jobs, workers = desk.desk, desk.jobs, desk.workers
     while True:
@@ -67,33 +62,16 @@ def _finish_until(desk: Desk, waiting: Array, policy: int, time: float) -> None:
             return
         rule[0]["now"] = earliest
         job = workers[ending]["first"]
-        following = jobs[job]["next"]
         workers[ending]["count"] -= 1
         workers[ending]["work"] -= jobs[job]["estimate"]
         jobs[job]["order"] = rule[0]["seen"]
         desk.seen[rule[0]["seen"]] = job
         rule[0]["seen"] += 1
-        _release(desk)
+        release_before(desk, earliest)
         if rule[0]["predictor"] == STATISTICS and (jobs[job]["compiled"] != 0 or rule[0]["learns_failed"] != 0):
             learn(desk.known, jobs[job]["exercise"], jobs[job]["pair"], jobs[job]["duration"])
-        if policy == STEALING:
-            if workers[ending]["count"] > 0:
-                _run(desk, following, ending)
-            else:
-                _steal(desk, ending)
-        elif rule[0]["queued"] > 0 and workers[ending]["active"] != 0:
+        if rule[0]["queued"] > 0 and workers[ending]["active"] != 0:
             _start(desk, _pop(rule, waiting), ending)
-
-
-@compiled
-def _release(desk: Desk) -> None:
-    """Reference runs that have ended are known."""
-    rule, references = desk.desk, desk.references
-    while rule[0]["released"] < len(references) and references[rule[0]["released"]]["finish"] <= rule[0]["now"]:
-        at = rule[0]["released"]
-        if references[at]["compiled"] != 0 and rule[0]["predictor"] == STATISTICS:
-            learn(desk.known, references[at]["exercise"], references[at]["pair"], references[at]["duration"])
-        rule[0]["released"] = at + 1
 
 
 @inlined
@@ -106,55 +84,15 @@ def _idle_worker(desk: Desk) -> int:
 
 
 @compiled
-def _run(desk: Desk, job: int, worker: int) -> None:
-    """A job that is in a worker's hands runs from now on."""
-    desk.workers[worker]["first"] = job
-    desk.jobs[job]["worker"] = worker
-    desk.jobs[job]["start"] = desk.desk[0]["now"]
-    desk.jobs[job]["finish"] = desk.desk[0]["now"] + desk.jobs[job]["duration"]
-
-
-@compiled
 def _start(desk: Desk, job: int, worker: int) -> None:
     """A worker that is free takes a job."""
-    desk.workers[worker]["count"] = 1
-    desk.workers[worker]["last"] = job
-    desk.workers[worker]["work"] = desk.jobs[job]["estimate"]
-    desk.jobs[job]["next"] = -1
-    _run(desk, job, worker)
-
-
-@compiled
-def _join(desk: Desk, job: int, worker: int) -> None:
-    """A job joins the queue of a worker, from which others may take it."""
-    workers = desk.workers
-    if workers[worker]["count"] == 0:
-        _start(desk, job, worker)
-        return
-    desk.jobs[workers[worker]["last"]]["next"] = job
-    workers[worker]["last"] = job
-    workers[worker]["count"] += 1
-    workers[worker]["work"] += desk.jobs[job]["estimate"]
-
-
-@compiled
-def _steal(desk: Desk, thief: int) -> None:
-    """A worker with nothing to do takes the job that has waited longest in the longest queue."""
     jobs, workers = desk.jobs, desk.workers
-    victim = -1
-    for worker in range(len(workers)):
-        if workers[worker]["count"] > 1 and (victim < 0 or workers[worker]["count"] > workers[victim]["count"]):
-            victim = worker
-    if victim < 0 or workers[thief]["active"] == 0:
-        return
-    running = workers[victim]["first"]
-    job = jobs[running]["next"]
-    jobs[running]["next"] = jobs[job]["next"]
-    if workers[victim]["last"] == job:
-        workers[victim]["last"] = running
-    workers[victim]["count"] -= 1
-    workers[victim]["work"] -= jobs[job]["estimate"]
-    _start(desk, job, thief)
+    workers[worker]["count"] = 1
+    workers[worker]["first"] = workers[worker]["last"] = job
+    workers[worker]["work"] = jobs[job]["estimate"]
+    jobs[job]["worker"] = worker
+    jobs[job]["start"] = desk.desk[0]["now"]
+    jobs[job]["finish"] = desk.desk[0]["now"] + jobs[job]["duration"]
 
 
 @compiled

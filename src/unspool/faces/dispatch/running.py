@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.errors import RunError, UnspoolError, shown
+from unspool.faces.dispatch.compiled import run_compiled
 from unspool.faces.dispatch.drive import Outcome, Simulation, simulation_of
 from unspool.faces.dispatch.experiment import Experiment
 from unspool.faces.dispatch.simdex import hash_converters, jobs_of, refs_of
@@ -36,8 +37,9 @@ def run_experiment(
     *,
     seed: int = 42,
     progress: Callable[[int, int], None] | None = None,
+    compiled: bool = True,
 ) -> Dispatched:
-    """Replay the jobs of a log under an experiment.
+    """Replay the jobs of a log under an experiment, in the compiled loop where all of its parts are known there.
 
     Ids of jobs and of reference runs are one numbering, but with `compat: original`, which numbers each file by itself
     and so takes the reference runs for other exercises than they are of.
@@ -54,7 +56,8 @@ def run_experiment(
         configuration=experiment.content,
     )
     try:
-        outcome = simulation.run(jobs_of(jobs), len(jobs), known or (), log=jobs, progress=progress)
+        found = run_compiled(simulation, jobs, refs, progress) if compiled else None
+        outcome = found or simulation.run(jobs_of(jobs), len(jobs), known or (), log=jobs, progress=progress)
     except UnspoolError:
         raise
     except Exception as error:

@@ -1,0 +1,96 @@
+"""The compiled loop and the drive in Python: the same outcome and the same text, for every experiment both know."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.faces.dispatch_build import jobs_csv, refs_csv
+from tests.faces.dispatch_cases import CASES, files, logs, need_cases, split
+
+from unspool.faces.dispatch.compiled import run_compiled
+from unspool.faces.dispatch.experiment import read_experiment
+from unspool.faces.dispatch.outputs import metrics_text
+from unspool.faces.dispatch.running import run_experiment
+from unspool.workloads.recodex import read_jobs, read_refs
+
+METRICS = """
+metrics:
+  - delay
+  - quantiles
+  - response
+  - slowdown
+  - utilisation
+  - {class: user-experience, args: {ref_jobs: '@@ref_jobs', thresholds: [1.0, 2.0]}}
+  - {class: experience-history, args: {ref_jobs: '@@ref_jobs', history_step: 3}}
+  - power
+"""
+WORKERS = "workers: [{active: true, limit: 5}, {active: true}, {active: false}]\n"
+EXPERIMENTS = {
+    "shortest": "dispatcher: shortest-queue\n",
+    "simple": "dispatcher: shortest-queue\nsa_strategy: simple\nperiod: 4\n",
+    "filter": "dispatcher: duration-filter\nduration_predictor: {class: limits, args: {factor: 0.3}}\n",
+    "oracle": "dispatcher: duration-filter\nduration_predictor: oracle\n",
+    "zero": "dispatcher: duration-filter\nduration_predictor: zero\n",
+    "statistics": "dispatcher: duration-filter\nduration_predictor: index\nperiod: 3\n",
+    "category": "dispatcher: job-category\nsa_strategy: {class: category, args: [2, '@@ref_jobs']}\nperiod: 3\n",
+    "central": "dispatcher: central-fifo\n",
+    "central-shortest": "dispatcher: {class: central-shortest, args: {ageing: 0.5}}\nduration_predictor: index\n",
+}
+KNOWN = {  # what the compiled loop knows of these, by compat
+    "none": {"shortest", "filter", "oracle", "zero", "statistics", "central", "central-shortest"},
+    "original": {"shortest", "simple", "category"},
+    "fork": {"shortest", "filter", "oracle", "zero", "statistics"},
+}
+
+jobs = st.lists(
+    st.tuples(st.integers(0, 4), st.sampled_from([0.5, 1, 2, 3, 7, 20]), st.sampled_from("abc"), st.integers(0, 30),
+              st.just("u"), st.integers(0, 1)),
+    min_size=1, max_size=20,
+)  # fmt: skip
+refs = st.lists(st.tuples(st.integers(90, 140), st.sampled_from([1, 5, 20]), st.sampled_from("abcd")), max_size=5)
+
+
+def outcome(run):
+    found = run.outcome
+    return [list(getattr(found, name)) for name in ("worker", "start", "finish", "order")]
+
+
+@pytest.mark.parametrize(("compat", "name"), [(compat, name) for compat in KNOWN for name in sorted(KNOWN[compat])])
+@settings(deadline=None, max_examples=25)
+@given(rows=jobs, runs=refs)
+def test_both_drives_agree(tmp_path_factory, compat, name, rows, runs):
+    folder = tmp_path_factory.mktemp("case")
+    now, arrivals = 100, []
+    for gap, *rest in rows:
+        now += gap
+        arrivals.append((now, *rest))
+    (folder / "e.yaml").write_text(WORKERS + EXPERIMENTS[name] + METRICS)
+    (folder / "jobs.csv").write_text(jobs_csv(*arrivals))
+    (folder / "refs.csv").write_text(refs_csv(*sorted(runs)))
+    experiment = read_experiment(folder / "e.yaml", compat=compat)
+    log = read_jobs(folder / "jobs.csv"), read_refs(folder / "refs.csv") if runs else None
+    if not runs:
+        return
+    slow, fast = (run_experiment(experiment, *log, compiled=compiled) for compiled in (False, True))
+    assert outcome(fast) == outcome(slow)
+    assert metrics_text(fast) == metrics_text(slow)
+
+
+def test_the_compiled_loop_is_taken_where_it_is_known(tmp_path):
+    (tmp_path / "jobs.csv").write_text(jobs_csv((100, 4), (101, 4)))
+    (tmp_path / "refs.csv").write_text(refs_csv((50, 5, "a")))
+    log, known = read_jobs(tmp_path / "jobs.csv"), read_refs(tmp_path / "refs.csv")
+    for compat, names in KNOWN.items():
+        for name in names:
+            (tmp_path / "e.yaml").write_text(WORKERS + EXPERIMENTS[name] + METRICS)
+            run = run_experiment(read_experiment(tmp_path / "e.yaml", compat=compat), log, known, compiled=False)
+            assert run_compiled(run.simulation, log, known) is not None, (compat, name)
+
+
+@pytest.mark.parametrize("file", files("oracle_*/*.txt"))
+def test_python_prints_what_the_tool_did_as_well(file):
+    need_cases()
+    dataset, experiment, kind = split(file)
+    if dataset == "load1" and "simple" in experiment:
+        pytest.skip("long in Python; the compiled loop has it")
+    run = run_experiment(read_experiment(CASES / experiment, compat=kind), *logs(dataset), compiled=False)
+    assert metrics_text(run) == (CASES / file).read_text()
