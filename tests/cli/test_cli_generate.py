@@ -5,7 +5,8 @@ import pytest
 
 import unspool as package
 from unspool.workloads import read_workload
-from unspool.workloads.generators import lublin, poisson
+from unspool.workloads.generators import lublin, poisson, recodex
+from unspool.workloads.recodex import read_jobs, read_refs
 
 SAMPLE = Path(package.__file__).parent / "samples" / "campus.swf.gz"
 
@@ -101,3 +102,34 @@ def test_wrong_usage_is_told_in_one_sentence(unspool):
     for arguments, sentence in told.items():
         said = unspool("generate", *arguments)
         assert (said.code, said.err) == (2, f"unspool: {sentence}\n")
+
+
+def test_recodex_writes_jobs_and_reference_runs(unspool, tmp_path):
+    said = unspool("generate", "recodex", "data.csv.gz", "--jobs", 300, "--refs", "refs.csv", "--seed", 2, "--json")
+    facts = json.loads(said.out)
+    assert (said.code, facts["jobs"], facts["refs_file"]) == (0, 300, "refs.csv")
+    assert f"refs.csv: {facts['refs']} reference runs written" in said.err
+    assert read_jobs(tmp_path / "data.csv.gz").duration.tolist() == recodex(300, 2).jobs["duration"].to_list()
+    assert len(read_refs(tmp_path / "refs.csv")) == facts["refs"]
+    said = unspool("run", "data.csv.gz", "-p", 4, "--policy", "sjf", "--json")
+    assert (said.code, json.loads(said.out)["jobs"]) == (0, 300)
+
+
+def test_recodex_begins_on_a_date(unspool, tmp_path):
+    assert unspool("generate", "recodex", "data.csv", "--jobs", 50, "--start", "2024-01-01").code == 0
+    assert read_jobs(tmp_path / "data.csv").spawn[0] >= 1704067200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("data.swf",), "data.swf: a log of ReCodEx is CSV; give it a name that ends in .csv or .csv.gz"),
+        (("a.csv", "--refs", "refs"), "refs: a log of ReCodEx is CSV; give it a name that ends in .csv or .csv.gz"),
+        (("a.csv", "--refs", "./a.csv"), "a.csv: jobs and reference runs cannot be one file; give --refs another name"),
+        (("a.csv", "--jobs", "1"), "generator: jobs is 1; expected at least 10"),
+    ],
+)
+def test_recodex_refuses_what_it_cannot_write(unspool, tmp_path, arguments, says):
+    said = unspool("generate", "recodex", *arguments)
+    assert (said.code, said.err) == (2, f"unspool: {says}\n")
+    assert list(tmp_path.iterdir()) == []

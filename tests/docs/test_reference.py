@@ -31,6 +31,7 @@ from unspool.simulation.decisions import _BY_KIND
 from unspool.workloads import transform
 from unspool.workloads.generators import lublin
 from unspool.workloads.likeness import ASPECTS
+from unspool.workloads.recodex import JOB_COLUMNS, REF_COLUMNS, SHARED, JobLog, RefLog
 from unspool.workloads.slurm import FIELDS, POSITIONAL
 from unspool.workloads.slurm_records import STATES
 from unspool.workloads.swf import _FIELDS
@@ -95,6 +96,23 @@ def test_slurm_fields_and_states_are_those_of_the_reader():
     assert ",".join(POSITIONAL) in section("slurm", "Get the log").replace("\n", "")
 
 
+@pytest.mark.parametrize(
+    ("heading", "at", "columns", "log"),
+    [("Jobs", 2, JOB_COLUMNS, JobLog), ("Reference runs", 1, REF_COLUMNS, RefLog)],
+)
+def test_columns_of_recodex_are_those_of_the_reader(heading, at, columns, log):
+    table = tables("recodex", heading)[0]
+    assert names([row[:1] for row in table]) == list(columns)
+    assert sorted(names([row[at : at + 1] for row in table])) == sorted(
+        field.name for field in fields(log) if field.name not in ("name", "line", "texts", "notes")
+    )
+    if log is JobLog:
+        assert set(names([row[1:2] for row in table])) - {"#2", "#3", "--kill-at-walltime"} <= {
+            column.name for column in COLUMNS
+        }
+        assert all(f"`{name}`" in section("recodex", "In Python") for name in SHARED)
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_result_columns_are_those_of_a_result(name, full_result):
     table = getattr(full_result, name)
@@ -137,7 +155,7 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     [
         ("run", 0), ("cost", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0), ("inspect", 0),
         ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0), ("generate lublin", 0), ("generate poisson", 1),
-        ("generate fitted", 2), ("catalogue list", 0), ("catalogue show", 1),
+        ("generate fitted", 2), ("generate recodex", 3), ("catalogue list", 0), ("catalogue show", 1),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):

@@ -17,6 +17,7 @@ from unspool.units import format_duration, parse_duration
 from unspool.workloads import generators, read_workload, write_workload
 from unspool.workloads.clock import unix_of_date
 from unspool.workloads.files import refuse_existing
+from unspool.workloads.generators.recodex import FIRST_DAY_UNIX_S
 from unspool.workloads.likeness import likeness
 
 __all__ = ["generate"]
@@ -26,7 +27,8 @@ generate = App(
     help="Make a log after a model, or like another log.",
     help_epilogue="unspool generate lublin log.swf --cores 480 --load 0.8\n"
     "unspool generate poisson log.csv --rate 0.1 --mean-run-time 5min\n"
-    "unspool generate fitted log.swf --from other.swf --jobs 20000",
+    "unspool generate fitted log.swf --from other.swf --jobs 20000\n"
+    "unspool generate recodex data.csv.gz --jobs 20000 --refs refs.csv",
     help_format="plaintext",
 )
 
@@ -193,6 +195,80 @@ def fitted(
         fit.save(save_model, force=force)
     code = _write(log, out, to, force, json, table)
     return 2 if strict and table is not None and not table["is_like"].all() else code
+
+
+@generate.command
+def recodex(
+    out: Path,
+    /,
+    *,
+    jobs: int = 10_000,
+    refs: Path | None = None,
+    load: float = 1.0,
+    start: str | None = None,
+    seed: int = 0,
+    force: Annotated[bool, Flag] = False,
+    json: Annotated[bool, Flag] = False,
+) -> int:
+    """A code examiner's log as ReCodEx has it, and runs of reference solutions: students, deadlines, exercises.
+
+    Example: unspool generate recodex data.csv.gz --jobs 20000 --refs refs.csv --load 1.5 --seed 1
+
+    Parameters
+    ----------
+    out
+        The file to write, .csv or .csv.gz.
+    jobs
+        Number of jobs.
+    refs
+        Write the reference runs to this file, .csv or .csv.gz.
+    load
+        Workers that the work of all jobs keeps busy from the first to the last arrival.
+    start
+        Date on which the log begins, at midnight UTC; 2023-10-02 if left out.
+    seed
+        The same seed gives the same log.
+    force
+        Replace files if they exist.
+    json
+        Print JSON.
+    """
+    paths = [path for path in (out, refs) if path is not None]
+    for path in paths:
+        if not path.name.lower().endswith((".csv", ".csv.gz")):
+            raise InputError(f"{path}: a log of ReCodEx is CSV; give it a name that ends in .csv or .csv.gz")
+        refuse_existing(path, force=force)
+    if refs is not None and refs.resolve() == out.resolve():
+        raise InputError(f"{out}: jobs and reference runs cannot be one file; give --refs another name")
+    with Announcement(f"generating {out} …"):
+        log = generators.recodex(jobs, seed, load, unix_of_date(start) if start else FIRST_DAY_UNIX_S)
+        for path, table in zip(paths, log, strict=False):
+            generators.write_recodex(table, path, force=force)
+    return _tell_recodex(log, out, refs, json)
+
+
+def _tell_recodex(log: generators.Recodex, out: Path, refs: Path | None, json: bool) -> int:
+    """Say what was written."""
+    spawn, work_s = log.jobs["spawn_ts"], float(log.jobs["duration"].sum())
+    span_s = float(spawn[-1] - spawn[0])
+    facts = {
+        "file": str(out),
+        "jobs": len(log.jobs),
+        "span_s": span_s,
+        "work_s": work_s,
+        "offered_load": work_s / span_s if span_s else None,
+        "exercises": log.jobs["exercise_id"].n_unique(),
+        "users": log.jobs["user_id"].n_unique(),
+        "refs_file": None if refs is None else str(refs),
+        "refs": None if refs is None else len(log.refs),
+    }
+    busy = "" if facts["offered_load"] is None else f", keeping {facts['offered_load']:.3g} workers busy"
+    note(f"{out}: {counted(len(log.jobs), 'job')} over {format_duration(span_s)} written{busy}")
+    if refs is not None:
+        note(f"{refs}: {counted(len(log.refs), 'reference run')} written")
+    if json:
+        print_json(facts)
+    return 0
 
 
 def _write(log: Workload, out: Path, to: str | None, force: bool, json: bool, like: pl.DataFrame | None = None) -> int:

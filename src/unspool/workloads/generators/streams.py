@@ -10,15 +10,15 @@ import polars as pl
 
 from unspool.errors import InputError
 
-__all__ = ["ARRIVALS", "ESTIMATES", "REPEATS", "RUN_TIMES", "SESSIONS", "SIZES", "USERS", "Floats", "Ints"]
-__all__ += ["names", "refuse_unless", "stream"]
+__all__ = ["ARRIVALS", "ESTIMATES", "EXERCISES", "OUTCOMES", "REFERENCES", "REPEATS", "RUN_TIMES", "SESSIONS", "SIZES"]
+__all__ += ["USERS", "Floats", "Ints", "names", "refuse_unless", "stream"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 # One random stream for each purpose, so that changing one leaves the others as they were; a number never changes its
 # meaning.
-SIZES, RUN_TIMES, ARRIVALS, ESTIMATES, USERS, SESSIONS, REPEATS = range(7)
+SIZES, RUN_TIMES, ARRIVALS, ESTIMATES, USERS, SESSIONS, REPEATS, EXERCISES, OUTCOMES, REFERENCES = range(10)
 
 
 def stream(seed: int, purpose: int) -> np.random.Generator:
