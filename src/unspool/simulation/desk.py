@@ -20,6 +20,7 @@ MODES = {"none": EXACT, "original": ORIGINAL, "fork": FORK}
 """How it is decided what is seen when, by the name that an experiment gives."""
 
 _AT_ONCE = 1 << 16
+_MOST_PAIRS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -134,10 +135,13 @@ def _tables(jobs: Columns, references: Columns | None) -> tuple[Array, Array, Ar
         refs["duration"], refs["compiled"] = references.duration, references.compiled
         exercise = np.concatenate([exercise, references.exercise])
         runtime = np.concatenate([runtime, references.runtime])
-    exercises, at_exercise = np.unique(exercise, return_inverse=True)
-    runtimes = int(runtime.max(initial=0)) + 1
-    pairs, at_pair = np.unique(at_exercise * runtimes + runtime, return_inverse=True)
+    exercises, runtimes = int(exercise.max(initial=0)) + 1, int(runtime.max(initial=0)) + 1
+    pairs = exercise * runtimes + runtime
+    count = exercises * runtimes
+    if count > _MOST_PAIRS:  # too many to keep one place for each
+        distinct, pairs = np.unique(pairs, return_inverse=True)
+        count = len(distinct)
     for part, first in ((tasks, 0), (refs, len(tasks))):
-        part["exercise"] = at_exercise[first : first + len(part)]
-        part["pair"] = len(exercises) + at_pair[first : first + len(part)]
-    return tasks, refs, np.zeros((len(exercises) + len(pairs), 2))
+        part["exercise"] = exercise[first : first + len(part)]
+        part["pair"] = exercises + pairs[first : first + len(part)]
+    return tasks, refs, np.zeros((exercises + count, 2))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -120,8 +121,13 @@ class HashConverter:
     2
     """
 
-    def __init__(self, texts: list[str]) -> None:
-        self._numbers = {text: number for number, text in enumerate(texts, 1)}
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = texts
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        # Made when it is first asked: most experiments never do, and a log can have a million texts.
+        return {text: number for number, text in enumerate(self._texts, 1)}
 
     def __call__(self, text: str) -> int:
         """The number of a text."""
@@ -135,7 +141,7 @@ class HashConverter:
 
 def hash_converters(log: JobLog) -> dict[str, HashConverter]:
     """For each column of ids, the numbers of its texts: what `@@hash_converters` stands for."""
-    return {f"{name}_id": HashConverter(texts.to_list()) for name, texts in log.texts.items()}
+    return {f"{name}_id": HashConverter(texts) for name, texts in log.texts.items()}
 
 
 class Worker:
