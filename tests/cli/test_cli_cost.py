@@ -146,3 +146,41 @@ def test_replicas_give_bands(unspool, case, write):
     summary = json.loads(told.out)
     assert summary["replicas"] == 3
     assert summary["bands"]["total_cost_usd"] == pytest.approx({"p5": 0.008, "p95": 0.008, "mean": 0.008})
+
+
+@pytest.mark.parametrize("stray", ["9999-12-31T23:59:59", "2400-01-01T00:00:00"])
+def test_a_stray_date_is_told_and_no_table_of_a_million_hours_made(unspool, case, write, stray, tmp_path):
+    log = write("stray.csv", f"{JOBS}9,1,1,1,{stray},{stray},{stray}\n")
+    said = unspool("cost", log, *case[1:], "-o", "out")
+    assert (said.code, said.out, (tmp_path / "out").exists()) == (2, "", False)
+    assert "expected at most 1,000,000" in said.err
+    assert "--endtime" in said.err
+    assert unspool("cost", log, *case[1:], "--endtime", "2026-04-01T00:00:00").code == 0
+
+
+@pytest.mark.parametrize("start", ["-1e300", "-1e12"])
+def test_a_window_that_begins_ages_ago_is_refused(unspool, case, start):
+    said = unspool("cost", *case, "--starttime", start)
+    assert (said.code, said.out) == (2, "")
+    assert "expected at most 1,000,000" in said.err
+
+
+def test_a_record_without_an_id_is_told_by_its_line_alone(unspool, case, write):
+    log = write("short.csv", f"{JOBS}9,1,1\n")
+    said = unspool("cost", log, *case[1:])
+    assert "  line 4: 3 cells; expected 7, as in the first line\n" in said.err
+    assert "None" not in said.err
+
+
+def test_the_folder_of_a_bill_is_no_damaged_result(unspool, case):
+    assert unspool("cost", *case, "-o", "bill").code == 0
+    for command in (("inspect", "bill"), ("compare", "bill")):
+        said = unspool(*command)
+        assert (said.code, said.out) == (2, "")
+        assert "is the folder of a bill" in said.err
+
+
+def test_a_forecast_on_a_configuration_of_cost_says_that_it_knows_no_cloud(unspool, case):
+    said = unspool("forecast", case[0], "--at", "60", "-p", case[2])
+    assert (said.code, said.out) == (2, "")
+    assert "does not know machines that are brought up and down" in said.err
