@@ -184,3 +184,18 @@ def test_a_forecast_on_a_configuration_of_cost_says_that_it_knows_no_cloud(unspo
     said = unspool("forecast", case[0], "--at", "60", "-p", case[2])
     assert (said.code, said.out) == (2, "")
     assert "does not know machines that are brought up and down" in said.err
+
+
+def test_a_window_after_all_modelled_hours_is_told(unspool, case, write):
+    late = "1,1,4,1,2026-03-01T00:10:00,2026-03-01T09:00:00,2026-03-01T09:10:00"
+    log = write("late.csv", f"{JOBS.splitlines()[0]}\n{late}\n")
+    said = unspool("cost", log, *case[1:], "--starttime", "2026-03-01T05:00:00", "--json")
+    assert (said.code, json.loads(said.out)["hours"]) == (0, 0)
+    assert said.err.count("nothing is billed") == 1
+
+
+@pytest.mark.parametrize("start", ["-5", "1e1", "0", "12.5"])
+def test_a_log_of_unknown_origin_takes_seconds_in_any_form(unspool, case, write, start):
+    log = write("log.swf", "1 0 5 60 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n")
+    assert unspool("cost", log, *case[1:], "--starttime", start).code == 0
+    assert "does not say its origin" in unspool("cost", log, *case[1:], "--starttime", "1970-01-01").err

@@ -16,6 +16,8 @@ __all__ = ["Costs", "costs_of"]
 
 _FROM_LOG = ("machines", "memory_bytes", "logged_wait", "user", "queue", "project")
 
+_NOTHING_PAID = "no hour lies in the window: here the jobs ran and all machines stopped outside it, so nothing is billed"
+
 
 @dataclass(frozen=True, eq=False)
 class Costs:
@@ -67,7 +69,7 @@ def costs_of(
             "rejected": len(result.rejected),
             "seed": result.config["seed"],
         },
-        notes=(*result.notes, *notes),
+        notes=(*result.notes, *notes, *((_NOTHING_PAID,) if len(jobs) and not window.hours else ())),
         memory_bins_gib=memory_bins_gib,
         run_time_bins_min=run_time_bins_min,
     )
