@@ -199,3 +199,14 @@ def test_a_log_of_unknown_origin_takes_seconds_in_any_form(unspool, case, write,
     log = write("log.swf", "1 0 5 60 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n")
     assert unspool("cost", log, *case[1:], "--starttime", start).code == 0
     assert "does not say its origin" in unspool("cost", log, *case[1:], "--starttime", "1970-01-01").err
+
+
+def test_what_a_run_notes_is_told_once_beside_what_the_configuration_does(unspool, case, write):
+    log = write(
+        "licensed.csv", JOBS.replace("finish_time\n", "finish_time,licenses\n").replace(":50:00\n", ":50:00,x:1\n")
+    )
+    reserved = write("reserved.yml", CONFIG.replace("BootTime", "ReservedInstances: [{c5.large: 1}], BootTime"))
+    said = unspool("cost", log, "-c", reserved, *case[3:])
+    assert said.code == 0
+    assert said.err.count("reserved c5.large: $0.06 an hour") == 1
+    assert said.err.count("jobs ask for licences") == 1

@@ -16,7 +16,7 @@ __all__ = ["Costs", "costs_of"]
 
 _FROM_LOG = ("machines", "memory_bytes", "logged_wait", "user", "queue", "project")
 
-_NOTHING_PAID = "no hour lies in the window: here the jobs ran and all machines stopped outside it, so nothing is billed"
+_NOTHING_PAID = "no hour lies in the window: here the jobs end and all machines stop outside it, so nothing is billed"
 
 
 @dataclass(frozen=True, eq=False)
