@@ -183,3 +183,75 @@ def test_other_schedulers_share_instances_and_that_is_said(unspool, write):
     write("c.yml", "ComputeClusterModel: {ShareInstances: true}\n")
     assert "share" not in unspool("cost", log, "--policy", "easy", "-c", "c.yml").err
     assert "share" not in unspool("cost", log).err
+
+
+@pytest.mark.parametrize("stray", ["9999-12-31T23:59:59", "2400-01-01T00:00:00"])
+def test_a_stray_date_is_told_and_no_table_of_a_million_hours_made(unspool, case, write, stray, tmp_path):
+    log = write("stray.csv", f"{JOBS}9,1,1,1,{stray},{stray},{stray}\n")
+    said = unspool("cost", log, *case[1:], "-o", "out")
+    assert (said.code, said.out, (tmp_path / "out").exists()) == (2, "", False)
+    assert "expected at most 1,000,000" in said.err
+    assert "--endtime" in said.err
+    assert unspool("cost", log, *case[1:], "--endtime", "2026-04-01T00:00:00").code == 0
+
+
+@pytest.mark.parametrize("start", ["-1e300", "-1e12"])
+def test_a_window_that_begins_ages_ago_is_refused(unspool, case, start):
+    said = unspool("cost", *case, "--starttime", start)
+    assert (said.code, said.out) == (2, "")
+    assert "expected at most 1,000,000" in said.err
+
+
+def test_a_record_without_an_id_is_told_by_its_line_alone(unspool, case, write):
+    log = write("short.csv", f"{JOBS}9,1,1\n")
+    said = unspool("cost", log, *case[1:])
+    assert "  line 4: 3 cells; expected 7, as in the first line\n" in said.err
+    assert "None" not in said.err
+
+
+def test_the_folder_of_a_bill_is_no_damaged_result(unspool, case):
+    assert unspool("cost", *case, "-o", "bill").code == 0
+    for command in (("inspect", "bill"), ("compare", "bill")):
+        said = unspool(*command)
+        assert (said.code, said.out) == (2, "")
+        assert "is the folder of a bill" in said.err
+
+
+def test_a_forecast_on_a_configuration_of_cost_says_that_it_knows_no_cloud(unspool, case):
+    said = unspool("forecast", case[0], "--at", "60", "-p", case[2])
+    assert (said.code, said.out) == (2, "")
+    assert "does not know machines that are brought up and down" in said.err
+
+
+def test_a_window_after_all_modelled_hours_is_told(unspool, case, write):
+    late = "1,1,4,1,2026-03-01T00:10:00,2026-03-01T09:00:00,2026-03-01T09:10:00"
+    log = write("late.csv", f"{JOBS.splitlines()[0]}\n{late}\n")
+    said = unspool("cost", log, *case[1:], "--starttime", "2026-03-01T05:00:00", "--json")
+    assert (said.code, json.loads(said.out)["hours"]) == (0, 0)
+    assert said.err.count("nothing is billed") == 1
+
+
+@pytest.mark.parametrize("start", ["-5", "1e1", "0", "12.5"])
+def test_a_log_of_unknown_origin_takes_seconds_in_any_form(unspool, case, write, start):
+    log = write("log.swf", "1 0 5 60 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n")
+    assert unspool("cost", log, *case[1:], "--starttime", start).code == 0
+    assert "does not say its origin" in unspool("cost", log, *case[1:], "--starttime", "1970-01-01").err
+
+
+def test_what_a_run_notes_is_told_once_beside_what_the_configuration_does(unspool, case, write):
+    log = write(
+        "licensed.csv", JOBS.replace("finish_time\n", "finish_time,licenses\n").replace(":50:00\n", ":50:00,x:1\n")
+    )
+    reserved = write("reserved.yml", CONFIG.replace("BootTime", "ReservedInstances: [{c5.large: 1}], BootTime"))
+    said = unspool("cost", log, "-c", reserved, *case[3:])
+    assert said.code == 0
+    assert said.err.count("reserved c5.large: $0.06 an hour") == 1
+    assert said.err.count("jobs ask for licences") == 1
+
+
+def test_a_log_outside_the_calendar_is_refused_and_inspected_all_the_same(unspool, case, write):
+    log = write("log.swf", "; UnixStartTime: 999999999999999\n1 0 5 60 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n")
+    said = unspool("cost", log, *case[1:])
+    assert (said.code, said.out) == (2, "")
+    assert "outside the years 1 to 9999" in said.err
+    assert "s after 1970" in unspool("inspect", log).out

@@ -433,3 +433,23 @@ def test_the_case_of_the_aws_tool_is_read():
     assert config.spot_rules == ()
     cloud = config.platform(read_catalogue(path.with_name("instance_type_info.json.gz"))).cloud
     assert (len(cloud.types), cloud.price_date) == (75, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("BootTime: 1e300", "BootTime: 1e+300 seconds; expected at most 1e+09"),
+        ("IdleTime: '99999999999:00'", "IdleTime"),
+        ("SchedulingFrequency: 1e12", "SchedulingFrequency"),
+        ("Burst: {after: 1e10}", "Burst.after"),
+        ("OnPremises: [{Cores: 4, MemoryGiB: 1e12}]", "OnPremises[0].MemoryGiB"),
+        ("OnPremises: [{Cores: 1000000000000}]", "OnPremises[0].Cores"),
+        ("OnPremises: [{Cores: 4, Count: 1000000000000}]", "OnPremises[0].Count"),
+        ("ReservedInstances: [{c7i.large: 1000000000000}]", "ReservedInstances[0]"),
+    ],
+)
+def test_amounts_that_no_cluster_has_are_refused_with_their_key(tmp_path, text, told):
+    (path := tmp_path / "c.yml").write_text(f"ComputeClusterModel:\n  {text}\n")
+    with pytest.raises(InputError, match="expected") as found:
+        read_config(path)
+    assert told in str(found.value)

@@ -130,8 +130,9 @@ def cost(
     if out is not None:
         with Announcement(f"writing {out} …"):
             write_costs(found, out, force=force, report=not no_report)
-    for text in found.notes[len(notes) + len(kept.notes) :]:
-        note(text)
+    for text in found.notes:
+        if text not in (*notes, *kept.notes):
+            note(text)
     if count := len(found.rejected):
         note("rejected: 1 record or job" if count == 1 else f"rejected: {count:,} records or jobs")
         tell_reasons(found.rejected, "rejected.csv")

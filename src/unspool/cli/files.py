@@ -102,6 +102,7 @@ def platform_of_log(log: Workload) -> Platform:
 def tell_reasons(rejected: pl.DataFrame, file: str) -> None:
     """The first records or jobs that were rejected, and in which file of the results all of them stand."""
     for line, job_id, reason in rejected.head(_REASONS).select("line", "job_id", "reason").rows():
-        note(f"  line {line}, job {shown(str(job_id), 40)}: {reason}")
+        job = "" if job_id is None else f", job {shown(str(job_id), 40)}"
+        note(f"  line {line}{job}: {reason}")
     if len(rejected) > _REASONS:
         note(f"  … and {len(rejected) - _REASONS:,} more; all of them stand in {file} (with -o)")

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
-from unspool.cli.files import platform_of_log, read_log
+from unspool.cli.files import platform_named, platform_of_log, read_log
 from unspool.cli.options import LogFormat
 from unspool.cli.output import (
     Announcement,
@@ -22,7 +22,6 @@ from unspool.cli.output import (
     print_text,
 )  # fmt: skip
 from unspool.errors import InputError, shown
-from unspool.platforms import read_platform
 from unspool.plugins import build
 from unspool.results.forecast import HORIZON, QUANTILES, REPLICAS, Forecast
 from unspool.results.forecast import forecast as forecast_queue
@@ -96,7 +95,7 @@ def forecast(
         refuse_existing(out, force=force)
     levels = _levels(quantiles)
     scheduler = build("schedulers", policy)
-    where = None if platform is None else read_platform(platform)
+    where = None if platform is None else platform_named(platform)
     log = read_log(workload, format, RunConfig(columns=columns or []).column_map())
     where = where or platform_of_log(log)
     compiling = compiling_announcement()

@@ -134,7 +134,10 @@ def _distinct(workload: Workload, column: str) -> int | None:
 
 
 def _utc(unix_s: float) -> str:
-    return datetime.fromtimestamp(unix_s, UTC).isoformat()
+    try:
+        return datetime.fromtimestamp(unix_s, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):  # a stray date: no year of the calendar
+        return f"{unix_s:.12g} s after 1970"
 
 
 def _shown(name: str, value: Any) -> str:

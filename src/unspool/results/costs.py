@@ -17,6 +17,8 @@ __all__ = ["Costs", "costs_of"]
 
 _FROM_LOG = ("machines", "memory_bytes", "logged_wait", "user", "queue", "project")
 
+_NOTHING_PAID = "no hour lies in the window: here the jobs end and all machines stop outside it, so nothing is billed"
+
 
 @dataclass(frozen=True, eq=False)
 class Costs:
@@ -68,7 +70,12 @@ def costs_of(
             "rejected": len(result.rejected),
             "seed": result.config["seed"],
         },
-        notes=(*notes, *result.notes, *_on_architectures(result.machines, cloud)),
+        notes=(
+            *notes,
+            *result.notes,
+            *_on_architectures(result.machines, cloud),
+            *((_NOTHING_PAID,) if len(jobs) and not window.hours else ()),
+        ),
         memory_bins_gib=memory_bins_gib,
         run_time_bins_min=run_time_bins_min,
     )

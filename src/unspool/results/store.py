@@ -92,6 +92,11 @@ def load(folder: str | os.PathLike[str]) -> Result:
         several = sorted(entry.parent.name for entry in path.glob("*/summary.json"))
         hint = f"load one of those in it: {', '.join(several)}" if several else "expected summary.json in it"
         raise InputError(f"{path}: is not the folder of a result; {hint}")
+    if (path / "hourly_stats.csv").is_file():
+        raise InputError(
+            f"{path}: is the folder of a bill, which `unspool cost` wrote: read its files as they are; for a result, "
+            "give the same log and configuration to `unspool run`, as in -p config.yml"
+        )
     try:
         summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
         versions = json.loads((path / "versions.json").read_text(encoding="utf-8"))

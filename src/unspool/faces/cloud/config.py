@@ -31,6 +31,7 @@ _SHIPPED_RULES = TypeRules(_SHIPPED_PREFIXES, min_ghz=2.0)
 _NO_LIMITS = Limits()
 _BURSTS = {"never": math.inf, "cheapest": 0.0}
 _GIB = 2**30
+_LONGEST_S = 1e9
 _CLUSTER = "ComputeClusterModel"
 
 
@@ -257,9 +258,12 @@ def _checkpoint(cluster: ClusterKeys, place: str) -> float | None:
 
 def _seconds(given: str | float, place: str) -> float:
     try:
-        return parse_duration(given)
+        seconds = parse_duration(given)
     except UnitError as error:
         raise InputError(f"{place}: {error}") from error
+    if seconds > _LONGEST_S:
+        raise InputError(f"{place}: {seconds:g} seconds; expected at most {_LONGEST_S:g}, which is 31 years")
+    return seconds
 
 
 def _refuse_bins(keys: InstanceKeys, where: str) -> None:

@@ -84,10 +84,18 @@ def _in_window(workload: Workload, starttime: str | float | None, endtime: str |
 
 def _edge(workload: Workload, given: str | float, option: str) -> float:
     """Unix seconds; of a log whose origin is not known, seconds since that, and a date would mean nothing."""
-    if not workload.origin_unix_s and isinstance(given, str) and not given.strip().replace(".", "", 1).isdigit():
-        unix_time(given, option)
+    seconds = unix_time(given, option)
+    if not workload.origin_unix_s and not _is_number(given):
         raise InputError(f"{option}: {workload.name} does not say its origin; give seconds since that, not a date")
-    return unix_time(given, option)
+    return seconds
+
+
+def _is_number(given: str | float) -> bool:
+    try:
+        float(given)
+    except ValueError:
+        return False
+    return True
 
 
 def _logged(workload: Workload) -> tuple[pl.Series, pl.Series]:

@@ -19,6 +19,9 @@ __all__ = [
 _Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
 _Some = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
 _Number = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+_Machines = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
+_Cores = Annotated[int, msgspec.Meta(ge=1, le=10**6)]
+_GiB = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 _Duration = str | int | float
 _Payment = Literal["All Upfront", "Partial Upfront", "No Upfront"]
 _Years = Literal[1, 3]
@@ -69,10 +72,10 @@ class SpotRuleKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class OnPremisesKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """An entry of `OnPremises`."""
 
-    Cores: _Some
+    Cores: _Cores
     Name: str | None = None
-    Count: _Count = 1
-    MemoryGiB: _Number = 0.0
+    Count: _Machines = 1
+    MemoryGiB: _GiB = 0.0
     HourlyCost: _Number = 0.0
     GPUs: _Count = 0
     Billing: _Billing | None = None
@@ -110,7 +113,7 @@ class ClusterKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     MaxSpotRetries: _Count = 3
     CheckpointInterval: _Duration | None = None
     MinimumBilledSeconds: _Number = 60.0
-    ReservedInstances: tuple[dict[str, _Count], ...] = ()
+    ReservedInstances: tuple[dict[str, _Machines], ...] = ()
     ReservedTerm: str | None = None
     ReservedDiscount: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     OnPremises: tuple[OnPremisesKeys, ...] = ()

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from unspool.engine.shares import HOUR_S
+from unspool.errors import InputError
 
-__all__ = ["Window", "window_of"]
+__all__ = ["MOST_HOURS", "Window", "window_of"]
+
+MOST_HOURS = 1_000_000
+"""The longest table of hours, 114 years: a longer one comes of a stray date or a mistyped duration."""
+
+_YEAR_1_HOUR, _YEAR_9999_HOUR = -17_259_888, 70_389_504
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,19 @@ def window_of(
         past_hour = max(past_hour, first_hour + 1)
     if endtime is not None:
         past_hour = min(past_hour, math.floor(endtime / HOUR_S) + 1)
-    return Window(first_hour * HOUR_S - origin_unix_s, max(past_hour - first_hour, 0), origin_unix_s)
+    hours = max(past_hour - first_hour, 0)
+    if hours > MOST_HOURS:
+        raise InputError(
+            f"the bill has {hours:.7g} hours, from the first job or --starttime to the last stop; expected at most "
+            f"{MOST_HOURS:,}. Look for stray dates in the log and long durations in the configuration, or give "
+            "--starttime and --endtime"
+        )
+    if not _YEAR_1_HOUR <= first_hour <= first_hour + hours <= _YEAR_9999_HOUR:
+        raise InputError(
+            f"the bill begins {first_hour * HOUR_S:.12g} seconds after 1970, outside the years 1 to 9999; "
+            "expected dates of a calendar, so look for stray ones in the log"
+        )
+    return Window(first_hour * HOUR_S - origin_unix_s, hours, origin_unix_s)
 
 
 def _float(value: object) -> float:
