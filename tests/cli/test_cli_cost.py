@@ -255,3 +255,14 @@ def test_a_log_outside_the_calendar_is_refused_and_inspected_all_the_same(unspoo
     assert (said.code, said.out) == (2, "")
     assert "outside the years 1 to 9999" in said.err
     assert "s after 1970" in unspool("inspect", log).out
+
+
+def test_the_price_of_a_core_hour_in_a_window_is_of_the_core_hours_in_it(unspool, case, write):
+    long = "1,1,4,1,2026-03-01T00:10:00,2026-03-01T00:10:00,2026-03-01T05:10:00"
+    log = write("log.csv", f"{JOBS.splitlines()[0]}\n{long}\n")
+    at_once = write("at_once.yml", CONFIG.replace("'2:00'", "0").replace("'4:00'", "0"))
+    said = unspool("cost", log, "-c", at_once, *case[3:], "--endtime", "2026-03-01T00:30:00", "--json")
+    summary = json.loads(said.out)
+    assert summary["total_cost_usd"] == pytest.approx(0.05)
+    assert summary["job_core_hours"] == pytest.approx(50 / 60)
+    assert summary["usd_per_core_hour"] == pytest.approx(0.06)

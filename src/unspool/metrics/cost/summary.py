@@ -27,7 +27,7 @@ def figures(
     machines, jobs = bill.machines, bill.jobs
     by_plan = {plan: machines.filter(pl.col("plan") == plan) for plan in PLANS}
     total = bill.total_usd
-    job_core_hours = float((jobs["cores"] * jobs["run_time"]).sum()) / HOUR_S
+    job_core_hours = _job_core_hours(bill)
     machine_core_hours = float(bill.core_hours.sum())
     return {
         "total_cost_usd": total,
@@ -49,6 +49,15 @@ def figures(
         "region": "" if cloud is None else cloud.region,
         "price_date": "" if cloud is None else cloud.price_date,
     }
+
+
+def _job_core_hours(bill: Bill) -> float:
+    """Core-hours of jobs in the hours that are billed: of a job that runs past them, the part that lies in them."""
+    window = bill.window
+    start, finish = pl.col("start_time"), pl.col("finish_time")
+    inside_s = finish.clip(window.begin_s, window.end_s) - start.clip(window.begin_s, window.end_s)
+    part = pl.when(inside_s < finish - start).then(inside_s / (finish - start)).otherwise(1.0)
+    return float(bill.jobs.select((pl.col("cores") * pl.col("run_time") * part).sum()).item()) / HOUR_S
 
 
 def _key(plan: str) -> str:
