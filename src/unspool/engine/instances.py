@@ -20,7 +20,7 @@ from unspool.engine.state import DECIDE, LOST, QUEUED, ROOM, Array, Core, Elasti
 __all__ = [
     "ANYWAY", "ON_DEMAND", "RESERVED", "SERVER", "SPOT", "arm_stop", "bring_up", "broken_off", "cheapest_kind",
     "fixed_that_fit", "has_room_for", "hold_machines", "index_machine", "is_stale_end", "leave_machines",
-    "lose_instance", "next_tick",
+    "lose_instance", "may_start_one", "next_tick",
     "only_stops_are_left", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
 ]  # fmt: skip
 
@@ -34,6 +34,14 @@ _SPARE = 64  # events beyond those that are counted: ticks, wakes
 def tree_of(plan: int) -> int:
     """The tree that machines of a plan stand in."""
     return max(plan - RESERVED, ANYWAY)
+
+
+@inlined
+def may_start_one(elastic: Elastic) -> bool:
+    """Whether the limits in all leave room for another instance."""
+    quotas = elastic.quotas
+    has_room = quotas[0]["instances"] < quotas[0]["most_instances"] and quotas[0]["vcpus"] < quotas[0]["most_vcpus"]
+    return bool(elastic.rule[0]["may_start"] != 0 and has_room)
 
 
 @compiled
@@ -235,6 +243,8 @@ def wake(core: Core, elastic: Elastic | None, subject: int) -> None:
     core.clock[0]["dirty"] = 1
     if elastic is None:
         return
+    if elastic.rule[0]["binds"] != 0 and subject == 0:
+        return  # a tick: nothing was freed by it
     core.clock[0]["releases"] += 1
     if elastic.rule[0]["binds"] == 0 and subject > 0:
         elastic.lots[subject - 1]["waits"] = 0

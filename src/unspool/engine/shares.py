@@ -149,7 +149,8 @@ def _fill_up(machines: Array, m: int, begin: float, hours: int, minimum_s: float
     """Seconds that a short life lacks to the least that is billed; a stop on the hour belongs to the hour before."""
     lacking_s = minimum_s - (machines[m]["stop"] - machines[m]["start"])
     since_begin = machines[m]["stop"] - begin
-    if lacking_s <= 0.0 or since_begin < 0.0:
+    # One that stops on the hour at which the table begins belongs to the hour before, unless it began there too.
+    if lacking_s <= 0.0 or since_begin < 0.0 or (since_begin == 0.0 and machines[m]["start"] < begin):
         return
     hour = max(math.ceil(since_begin / HOUR_S) - 1, 0)
     if hour < hours:

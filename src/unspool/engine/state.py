@@ -191,7 +191,8 @@ ELASTIC = np.dtype(
         ("frequency", "f8"),  # of ticks; 0: jobs are placed at once
         ("epoch", "f8"),  # where the workload's origin lies on the clock that ticks are whole multiples on
         ("tick", "f8"),  # when the next one is due; in the past: none is
-        ("ticked", "f8"),  # when the last one was
+        ("ticked", "f8"),  # when the last one was,
+        ("has_new", "i8"),  # and whether a job has found no room since
         ("shares", "i8"),  # 1: several jobs may be on one machine
         ("reclaims", "f8"),  # rate, per minute
         ("retries", "i8"),  # reclaims after which a job goes on demand

@@ -184,3 +184,12 @@ def test_two_units_on_a_machine_pay_for_two():
     both = hosts.with_columns(units=pl.Series([3, 1]))
     made = bill(given, attempts, both, jobs, window_of(given, jobs))
     assert made.jobs["cost_usd"].to_list() == [0.75, 0.25]
+
+
+def test_seconds_up_to_the_minimum_of_a_stop_on_the_hour_stay_out_of_a_table_that_begins_then():
+    lives = [instance(3590, 3590, 3600), instance(4000, 4000, 4600, job="b")]
+    run = tables(lives, [("a", 3590, 3590, 3600, 1, [0]), ("b", 4000, 4000, 4600, 1, [1])])
+    whole = bill(*run, window_of(run[0], run[3]), minimum_billed_s=60.0)
+    later = bill(*run, window_of(run[0], run[3], starttime=3600.0), minimum_billed_s=60.0)
+    assert whole.cost_usd.sum(axis=(0, 1)).tolist() == pytest.approx([60 / 3600, 600 / 3600])
+    assert later.cost_usd.sum(axis=(0, 1)).tolist() == pytest.approx([600 / 3600])

@@ -20,6 +20,7 @@ from unspool.engine.instances import (
     has_room_for,
     hold_machines,
     index_machine,
+    may_start_one,
     next_tick,
     start_instance,
     tree_of,
@@ -63,7 +64,7 @@ def _look_at_queue(core: Core, place: Place, elastic: Elastic) -> bool:
     again = at_once and rule[0]["looked"] != clock[0]["releases"]
     slot = max(clock[0]["first"] if again else clock[0]["fresh"], rule[0]["resume"])
     while slot < len(core.waiting):
-        most = _HUGE if rule[0]["may_start"] != 0 else clock[0]["free"]
+        most = _HUGE if may_start_one(elastic) else clock[0]["free"]
         slot = next_fitting(core, slot, most, most, NEVER)
         if slot < 0:
             break
@@ -96,8 +97,9 @@ def _let_wait(core: Core, elastic: Elastic, job: int) -> None:
     """A job found no room; if it is only later that it may go to the cloud, somebody must look at it then."""
     lots = elastic.lots
     if lots[job]["waits"] == 0 and core.clock[0]["now"] < lots[job]["burst_at"] < NEVER:
-        push_event(core.clock, core.events, lots[job]["burst_at"], WAKE, 0)
+        push_event(core.clock, core.events, lots[job]["burst_at"], WAKE, job + 1)
     lots[job]["waits"] = 1
+    elastic.rule[0]["has_new"] = 1
 
 
 @compiled
@@ -107,8 +109,11 @@ def _tick(core: Core, place: Place, elastic: Elastic) -> None:
     now = clock[0]["now"]
     is_tick = next_tick(rule, now) == now
     if is_tick and rule[0]["ticked"] != now:  # once an instant
-        if not _pack(core, place, elastic):
-            return
+        if rule[0]["has_new"] != 0 or rule[0]["looked"] != clock[0]["releases"]:
+            if not _pack(core, place, elastic):
+                return
+            rule[0]["has_new"] = 0
+            rule[0]["looked"] = clock[0]["releases"]
         rule[0]["ticked"] = now
     if clock[0]["queued"] > 0 and rule[0]["tick"] <= now and (not is_tick or _can_change(core)):
         following = next_tick(rule, now)
@@ -138,6 +143,8 @@ def _pack(core: Core, place: Place, elastic: Elastic) -> bool:
     for at in range(count):
         if ranked[at] >= rule[0]["resume"]:
             job = elastic.packed[ranked[at]]
+            if not may_start_one(elastic) and core.jobs[job]["size"] > core.clock[0]["free"]:
+                continue
             if not _has_room(core, place, elastic, job, ranked[at]):
                 return False
             _place(core, place, elastic, job, True)
@@ -162,6 +169,10 @@ def _place(core: Core, place: Place, elastic: Elastic, job: int, may_start: bool
     clock, shape, lots = core.clock, core.jobs[job]["shape"], elastic.lots
     hosts = place.shapes[shape]["units"]
     plan = lots[job]["plan"]
+    # What a job of this shape and plan found out holds for others until something is freed, or started.
+    stamp = clock[0]["releases"] + elastic.rule[0]["machines"]
+    if (place.shapes[shape]["failed"] if plan == ON_DEMAND else place.shapes[shape]["refused"]) == stamp:
+        return False
     clock[0]["picked"] = 0
     if not licences_suffice(place.licence, place.licence, place.licence_need, shape, False):
         return False
@@ -177,6 +188,11 @@ def _place(core: Core, place: Place, elastic: Elastic, job: int, may_start: bool
                     set_machine(core, place, elastic.capacity, machine, 1.0)
                     _append(core, place, machine)
     if clock[0]["picked"] < hosts:
+        if may_start and clock[0]["now"] >= lots[job]["burst_at"]:
+            if plan == ON_DEMAND:
+                place.shapes[shape]["failed"] = stamp
+            else:
+                place.shapes[shape]["refused"] = stamp
         return False
     _begin(core, place, elastic, job)
     return True

@@ -1,4 +1,4 @@
-"""Faults that are known and not yet mended; each fails for the reason that it gives."""
+"""From a platform with a cloud to what can run there."""
 
 import pytest
 from tests.build import workload
@@ -8,7 +8,6 @@ from unspool.model.platform import Platform
 from unspool.results.run import run
 
 
-@pytest.mark.xfail(strict=True, reason="engine/elastic.py, _why_unplaceable: names the largest type, which would do")
 @pytest.mark.parametrize("limits", [{"max_instances": Limits(0)}, {"max_vcpus": Limits(1)}])
 def test_a_job_that_only_limits_keep_out_is_rejected_with_the_limit_as_the_reason(limits):
     kind = InstanceType("c5.large", "c5", cores=4, vcpus=8, memory_bytes=2**33, on_demand_usd_per_hour=0.1)
