@@ -75,6 +75,12 @@ For example: unspool cost sacct.txt -c config.yml -o OUT
 
 Write a configuration to begin with: unspool cost --init config.yml"""
 
+_DISPATCH = """Replay a log of jobs under a dispatcher: which worker should each job go to?
+
+For example: unspool dispatch -c experiment.yaml data.csv.gz --refs ref-solutions.csv -o OUT
+
+Experiments, classes and data are those of Simdex, with more of each."""
+
 app = App(
     name="unspool",
     help="Replay any job log, on any platform, under any policy, and see what would have happened.",
@@ -84,6 +90,7 @@ app = App(
 )
 app.command("unspool.cli.run:run", name="run", help="Replay a log under one policy or several, and compare them.")
 app.command("unspool.cli.cost:cost", name="cost", help=_COST)
+app.command("unspool.cli.dispatch:dispatch", name="dispatch", help=_DISPATCH)
 app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)
 app.command("unspool.cli.forecast:forecast", name="forecast", help=_FORECAST)
 app.command("unspool.cli.convert:convert", name="convert", help=_CONVERT)

@@ -31,7 +31,13 @@ _PARTS = {*_SIGNS, "platform.json", *(f"{name}.{suffix}" for name in TABLES for 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
 _COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")
 _COST_PARTS = {*_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), "report.html"}
-_KINDS = ((_SIGNS, _PARTS), (_COST_SIGNS, _COST_PARTS))  # what a folder must hold to be ours, and what it may hold
+_DISPATCH_SIGNS = {"summary.json", "jobs.csv", "series.csv", "metrics.txt"}
+_DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml"}
+_KINDS = (
+    (_SIGNS, _PARTS),
+    (_COST_SIGNS, _COST_PARTS),
+    (_DISPATCH_SIGNS, _DISPATCH_PARTS),
+)  # what a folder must hold to be ours, and what it may hold
 
 
 def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:

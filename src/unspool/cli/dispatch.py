@@ -1,0 +1,95 @@
+"""`unspool dispatch`: which worker should each job go to?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from unspool.cli.output import Announcement, Progress, counted, note, print_json, reading
+from unspool.errors import InputError
+from unspool.faces.dispatch.experiment import read_experiment
+from unspool.faces.dispatch.outputs import metrics_text, summary_of, write_dispatched
+from unspool.faces.dispatch.running import run_experiment
+from unspool.results.store import check_free
+from unspool.workloads.recodex import read_jobs, read_refs
+
+__all__ = ["dispatch"]
+
+Flag = Parameter(negative=(), show_default=False)
+
+
+def dispatch(
+    data: Path | None = None,
+    /,
+    *,
+    config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
+    refs: Path | None = None,
+    limit: Annotated[int | None, Parameter(allow_leading_hyphen=True)] = None,
+    seed: int = 42,
+    compat: str | None = None,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    force: Annotated[bool, Flag] = False,
+    json: Annotated[bool, Flag] = False,
+    machine: Annotated[bool, Flag] = False,
+    verbose: Annotated[bool, Flag] = False,
+) -> int:
+    """Replay a log of jobs under a dispatcher, with predictors, selectors, strategies and metrics from a file.
+
+    For example: unspool dispatch -c experiment.yaml data.csv.gz --refs ref-solutions.csv -o OUT
+
+    Parameters
+    ----------
+    data
+        The jobs, data.csv or data.csv.gz as ReCodEx and Simdex have them.
+    config
+        The experiment: a YAML file of components, as Simdex has it, with more names.
+    refs
+        Runs of reference solutions, which some components need.
+    limit
+        Only so many jobs, the first ones.
+    seed
+        For components that draw.
+    compat
+        original or fork: number ids, call back and print as that version of Simdex does. none: the right way. Without
+        it, as the experiment says.
+    out
+        Folder for the results: jobs.csv, series.csv, both as parquet too, summary.json, metrics.txt.
+    force
+        Replace the results that are there. A folder with anything else in it never is.
+    json
+        Print the figures as JSON instead of the metrics' text.
+    machine
+        Print the metrics as key=value, one a line.
+    verbose
+        Print the metrics with more detail, such as that of each worker.
+    """
+    if data is None or config is None:
+        raise InputError("no log or no experiment given; say: unspool dispatch -c EXPERIMENT.yaml DATA [--refs REFS]")
+    if limit is not None and limit < 1:
+        raise InputError(f"--limit {limit}: expected 1 or more")
+    if out is not None:
+        check_free(out, force=force)
+    experiment = read_experiment(config, compat=compat)
+    for text in experiment.notes:
+        note(text)
+    with reading(data):
+        jobs = read_jobs(data, limit)
+    known = None if refs is None else read_refs(refs)
+    with Progress("dispatching") as progress:
+        run = run_experiment(experiment, jobs, known, seed=seed, progress=progress)
+    if never := len(jobs) - run.outcome.finished:
+        note(f"{counted(never, 'job')} never given to a worker by the dispatcher")
+    text = metrics_text(run, machine=machine, verbose=verbose)
+    if out is not None:
+        with Announcement(f"writing {out} …"):
+            write_dispatched(run, out, text, force=force)
+    if json:
+        print_json(summary_of(run))
+    else:
+        sys.stdout.write(text)
+    if out is not None:
+        note(f"results: {out}")
+    return 0

@@ -1,0 +1,85 @@
+"""An experiment on a log: from files to what became of each job."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unspool.errors import RunError, UnspoolError, shown
+from unspool.faces.dispatch.drive import Outcome, Simulation, simulation_of
+from unspool.faces.dispatch.experiment import Experiment
+from unspool.faces.dispatch.simdex import hash_converters, jobs_of, refs_of
+from unspool.workloads.recodex import JobLog, RefLog, shared_ids
+
+__all__ = ["Dispatched", "run_experiment", "values_of"]
+
+_OURS = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Dispatched:
+    """A run that is over: the experiment, the jobs, what became of them, and the simulation with its metrics."""
+
+    experiment: Experiment
+    log: JobLog
+    simulation: Simulation
+    outcome: Outcome
+
+
+def run_experiment(
+    experiment: Experiment,
+    jobs: JobLog,
+    refs: RefLog | None = None,
+    *,
+    seed: int = 42,
+    progress: Callable[[int, int], None] | None = None,
+) -> Dispatched:
+    """Replay the jobs of a log under an experiment.
+
+    Ids of jobs and of reference runs are one numbering, but with `compat: original`, which numbers each file by itself
+    and so takes the reference runs for other exercises than they are of.
+    """
+    if refs is not None and experiment.compat != "original":
+        refs, jobs = shared_ids(refs, jobs)
+    known = None if refs is None else refs_of(refs)
+    simulation = simulation_of(
+        experiment.parts(known, hash_converters(jobs)),
+        experiment.workers,
+        period=experiment.period_s,
+        compat=experiment.compat,
+        seed=seed,
+        configuration=experiment.content,
+    )
+    try:
+        outcome = simulation.run(jobs_of(jobs), len(jobs), known or (), log=jobs, progress=progress)
+    except UnspoolError:
+        raise
+    except Exception as error:
+        place = _users_line(error, experiment.path)
+        if place is None:
+            raise
+        what = shown(f"{type(error).__name__}: {error}", 300)
+        raise RunError(f"{place}: {what} (at {simulation.ts} s of the simulation)") from error
+    return Dispatched(experiment, jobs, simulation, outcome)
+
+
+def values_of(metric: Any) -> dict[str, Any]:
+    """The figures of a metric; one of a user's has none, unless it says `values`."""
+    told = getattr(metric, "values", None)
+    found = told() if callable(told) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _users_line(error: Exception, experiment: Path) -> str | None:
+    """The last line of a user's own file, beside the experiment or in the current folder, in which an error arose."""
+    places = (experiment.resolve().parent, Path.cwd())
+    frames = traceback.extract_tb(error.__traceback__)
+    users = [frame for frame in frames if _is_below(Path(frame.filename).resolve(), places)]
+    return f"{users[-1].filename}, line {users[-1].lineno}" if users else None
+
+
+def _is_below(file: Path, places: tuple[Path, ...]) -> bool:
+    return not file.is_relative_to(_OURS) and any(file.is_relative_to(place) for place in places)
