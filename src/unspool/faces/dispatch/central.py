@@ -74,7 +74,8 @@ class CentralFifo(_Central):
 class CentralShortest(_Central):
     """One queue for all workers, the shortest predicted duration first.
 
-    A second of waiting counts as `ageing` seconds less of duration. With ageing 0 long jobs may wait for ever; with 1 or more the order nears that of arrival.
+    A second of waiting counts as `ageing` seconds less of duration. With ageing 0 long jobs may wait for ever; with 1
+    or more the order nears that of arrival.
     """
 
     def __init__(self, ageing: float = 0.01) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Any
 
 from unspool.errors import RunError
@@ -105,9 +106,17 @@ class Simulation:
         self.refs = list(refs)
         self._order_refs(refs)
         self._listen()
-        self._replay(jobs, count, progress)
+        self._replay(self._batched(jobs), count, progress)
         self._end()
         return self.outcome
+
+    def _batched(self, jobs: Iterable[Job]) -> Iterable[Job]:
+        """The jobs, of which so many are shown to a batched predictor before the first of them is simulated (B2.7)."""
+        size = self.configuration.get("inference_batch_size") or 1
+        precompute = getattr(self.duration_predictor, "precompute_batch", None)
+        if size == 1 or precompute is None:
+            return jobs
+        return _in_batches(iter(jobs), size, precompute)
 
     def queue_lengths(self) -> list[int]:
         """How many jobs each worker has, with those that a central queue keeps for it."""
@@ -371,6 +380,12 @@ def simulation_of(parts: Parts, workers: Sequence[Mapping[str, Any]], **settings
 
 def _hooks(parts: Iterable[Any], name: str) -> list[Call]:
     return [found for found in (hook(part, name) for part in parts if part is not None) if found]
+
+
+def _in_batches(jobs: Iterator[Job], size: int, precompute: Call) -> Iterator[Job]:
+    while batch := list(islice(jobs, size)):
+        precompute(batch)
+        yield from batch
 
 
 def _init(part: Any, *choices: tuple[Any, ...]) -> None:

@@ -125,6 +125,11 @@ def read_experiment(path: str | os.PathLike[str], *, compat: str | None = None) 
     for key in ("workers", "dispatcher"):
         if content.get(key) is None:
             raise InputError(f"{where}: the key {key} is missing; {_EXPECTED}")
+    batch = content.get("inference_batch_size", 1)
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise InputError(
+            f"{_at(file, lines, 'inference_batch_size')}: {shown(str(batch))}; expected a number, 1 or more"
+        )
     if not isinstance(content.get("metrics") or [], list):
         raise InputError(f"{_at(file, lines, 'metrics')}: expected a list of components")
     notes = [f"{_at(file, lines, key)}: not known and not used" for key in content if key not in _KEYS]
@@ -137,7 +142,7 @@ def read_experiment(path: str | os.PathLike[str], *, compat: str | None = None) 
         compat=chosen,
         content=content,
         lines=lines,
-        output_folder=content.get("output_folder"),
+        output_folder=_output_folder(content.get("output_folder"), _at(file, lines, "output_folder")),
         notes=tuple(notes),
     )
 
@@ -179,6 +184,12 @@ def _lines(node: Any) -> dict[str, int]:
 
 def _at(file: Path, lines: Mapping[str, int], key: str) -> str:
     return f"{file}, line {lines[key]}, key {key}" if key in lines else f"{file}, key {key}"
+
+
+def _output_folder(value: Any, where: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: {shown(str(value))} is no folder; expected a text")
+    return value
 
 
 def _period(value: Any, where: str) -> float:
