@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 
 demo: $(VENV)/installed
 	$(BIN)/unspool run --policy fcfs --policy easy --policy conservative -o results/demo --force
+	$(BIN)/unspool cost examples/sacct-to-bill/sacct.txt -c examples/sacct-to-bill/config.yml -o results/bill --force
 
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check .
