@@ -23,5 +23,14 @@ def test_orders_and_predictors_are_listed(unspool):
 
 
 def test_an_unknown_kind_is_told_the_nearest(unspool):
-    known = "did you mean 'schedulers'? Known: formats, orders, predictors, schedulers, selections"
+    known = (
+        "did you mean 'schedulers'? Known: dispatcher, duration_predictor, formats, metrics, orders, predictors, "
+        "sa_strategy, schedulers, selections, worker_selector"
+    )
     assert unspool("plugins", "shedulers") == (2, "", f"unspool: unknown kind of plugin 'shedulers'; {known}\n")
+
+
+def test_components_of_experiments_are_listed_by_the_key_that_takes_them(unspool):
+    said = unspool("plugins", "dispatcher")
+    assert "The active worker with the fewest jobs." in said.out
+    assert "dispatcher: central-shortest" in said.out

@@ -6,13 +6,14 @@ from inspect import getdoc
 
 from unspool.cli.output import print_table, print_text
 from unspool.errors import InputError, UnknownName
+from unspool.faces.dispatch.names import NAMES
 from unspool.model.platform import SELECTIONS
 from unspool.plugins import BUILT_IN, available, load
 from unspool.workloads import FORMATS
 
 __all__ = ["plugins"]
 
-_KINDS = (*BUILT_IN, "formats", "selections")
+_KINDS = (*BUILT_IN, "formats", "selections", *NAMES)
 _TRIED = {
     "first": "machines are tried by number",
     "best": "fewest free cores first",
@@ -29,7 +30,8 @@ def plugins(kind: str | None = None, /) -> int:
     Parameters
     ----------
     kind
-        Only this kind: schedulers, orders, predictors, formats or selections.
+        Only this kind: schedulers, orders, predictors, formats or selections; or a key of an experiment of
+        `unspool dispatch`: dispatcher, duration_predictor, worker_selector, sa_strategy or metrics.
     """
     if kind is not None and kind not in _KINDS:
         raise UnknownName("kind of plugin", kind, _KINDS)
@@ -45,6 +47,8 @@ def _rows(kind: str) -> list[tuple[str, str, str]]:
         return [(name, entry.help, " ".join(entry.suffixes)) for name, entry in FORMATS.items()]
     if kind == "selections":
         return [(name, _TRIED[name], f"--select {name}") for name in SELECTIONS]
+    if kind in NAMES:
+        return [(name, _tooltip(target), f"{kind}: {name}") for name, target in NAMES[kind].items()]
     return [
         (name, _tooltip(target), "built in" if name in BUILT_IN[kind] else target)
         for name, target in sorted(available(kind).items())

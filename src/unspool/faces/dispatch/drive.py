@@ -10,7 +10,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from itertools import islice
 from typing import Any
 
@@ -326,36 +326,40 @@ class Exact(Simulation):
 
     def _advance(self, until: float) -> None:
         """What happens up to and at a time, but ticks at that very time: arrivals come before those."""
-        heads = self._heads
+        heads, workers, finished = self._heads, self.workers, self._finished
         while True:
             due = heads[0][0] if heads else math.inf
-            is_ref = self._refs_due < due
-            due = self._refs_due if is_ref else due
-            if self._next_tick < until and self._next_tick < due:
-                self.ts = self._next_tick
-                self._tick()
-                if self._give_out:
-                    self._give_out(self)
-                self._next_tick += self.period
-            elif due > until:
+            if (self._refs_due < due or self._next_tick < due) and self._hear_or_tick(min(due, until)):
+                continue
+            if due > until:
                 break
-            elif is_ref:
-                self.ts = due
-                self._release()
+            self.ts = due
+            index = heads[0][1]
+            queue = workers[index].jobs
+            job = queue.popleft()
+            if queue:
+                heapreplace(heads, (queue[0].finish_ts, index))
             else:
-                self.ts = due
-                self._end_first(due)
+                heappop(heads)
+            finished(job, index)
+            if self._give_out and not (heads and heads[0][0] <= due):
+                self._give_out(self)
         self.ts = until
 
-    def _end_first(self, now: float) -> None:
-        index = heappop(self._heads)[1]
-        queue = self.workers[index].jobs
-        job = queue.popleft()
-        if queue:
-            heappush(self._heads, (queue[0].finish_ts, index))
-        self._finished(job, index)
-        if self._give_out and not (self._heads and self._heads[0][0] <= now):
-            self._give_out(self)
+    def _hear_or_tick(self, until: float) -> bool:
+        """The next reference run that ends by a time, or the next tick before it, if there is one."""
+        if self._refs_due <= min(until, self._next_tick):
+            self.ts = self._refs_due
+            self._release()
+        elif self._next_tick < until:
+            self.ts = self._next_tick
+            self._tick()
+            if self._give_out:
+                self._give_out(self)
+            self._next_tick += self.period
+        else:
+            return False
+        return True
 
     def _release(self) -> None:
         ref = self._ref_order[self._ref]

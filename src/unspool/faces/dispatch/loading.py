@@ -63,6 +63,8 @@ def _imported(module: str, attribute: str, kind: str, name: str, folder: Path, w
         except (Exception, SystemExit) as error:
             raise InputError(f"{where}: {module} cannot be imported: {_told(error)}") from error
     for part in attribute.split("."):
+        if isinstance(found, _StandIn) and not hasattr(found, part):
+            raise InputError(f"{where}: {UnknownName(kind.removesuffix('s'), name, known_names(kind), _OTHERWISE)}")
         if not hasattr(found, part):
             names = [each for each, value in vars(found).items() if isinstance(value, type)]
             file = getattr(found, "__file__", module)

@@ -162,7 +162,7 @@ class OnOff:
     `watts_idle`, `watts_boot` and `watts_off` of a worker.
     """
 
-    def __init__(self, boot_s: float = 60.0, idle_s: float = 600.0, queue: int = 1, least: int = 1) -> None:
+    def __init__(self, boot_s: float = 60.0, idle_s: float = 600.0, queue: int = 0, least: int = 1) -> None:
         least_of = {"boot_s": (boot_s, 0), "idle_s": (idle_s, 0), "queue": (queue, 0), "least": (least, 1)}
         for name, (value, low) in least_of.items():
             if value < low:

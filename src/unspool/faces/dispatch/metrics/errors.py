@@ -71,6 +71,15 @@ class ByClass(Metric):
         self.by, self.most = by, most
         self._name = _CLASSES[by]
         self._found: dict[Any, list[float]] = {}
+        self._texts: Any = None
+
+    def on_start(self, simulation: Any) -> None:
+        """Take the texts that the numbers of the log stand for."""
+        texts = simulation.log.texts.get(self._name.removesuffix("_id")) if simulation.log is not None else None
+        self._texts = None if texts is None else texts.to_list()
+
+    def _text(self, key: Any) -> str:
+        return str(key) if self._texts is None else str(self._texts[key - 1])
 
     def job_finished(self, job: Job) -> None:
         """Count its delay for its class."""
@@ -85,7 +94,7 @@ class ByClass(Metric):
         means = [total / count for count, total, _ in self._found.values()]
         squares = sum(mean * mean for mean in means) * len(means)
         table = {
-            str(key): {"jobs": int(count), "delay_avg": total / count, "delay_max": most}
+            self._text(key): {"jobs": int(count), "delay_avg": total / count, "delay_max": most}
             for key, (count, total, most) in self._found.items()
         }
         fairness = sum(means) ** 2 / squares if squares else 1.0

@@ -1,0 +1,122 @@
+import csv
+import json
+
+import polars as pl
+import pytest
+from tests.faces.dispatch_build import JOB_HEADER, JOBS, REFS, jobs_csv
+
+EXPERIMENT = """\
+workers: 2
+dispatcher: duration-filter
+duration_predictor: limits
+metrics: [delay, {class: user-experience, args: ["@@ref_jobs"]}]
+"""
+
+
+@pytest.fixture
+def files(write):
+    return "-c", write("e.yaml", EXPERIMENT), write("jobs.csv", JOBS), "--refs", write("refs.csv", REFS)
+
+
+def test_the_text_of_the_metrics_is_all_that_stands_on_stdout(unspool, files):
+    said = unspool("dispatch", *files)
+    assert said == (0, (
+        "Total jobs: 4, avg. delay: 0.0, max. delay: 0.0\n"
+        "Total jobs: 4, on time: 4 (100%), delayed: 0 (0%), late: 0 (0%)\n"
+    ), "")  # fmt: skip
+
+
+def test_flags_for_machines_and_for_detail(unspool, files):
+    assert unspool("dispatch", *files, "--machine").out.splitlines()[:2] == ["jobs_total=4", "delay_avg=0.0"]
+    assert "    worker 0: 2 jobs, avg. delay: 0.000\n" in unspool("dispatch", *files, "--verbose").out
+
+
+def test_the_summary_as_json(unspool, files):
+    summary = json.loads(unspool("dispatch", *files, "--json", "--limit", 3).out)
+    assert (summary["jobs"], summary["jobs_on_time"], summary["compat"], summary["seed"]) == (3, 3, "none", 42)
+
+
+def test_a_folder_of_results(unspool, files, tmp_path):
+    said = unspool("dispatch", *files, "-o", "out")
+    assert (said.code, said.err) == (0, "results: out\n")
+    assert (tmp_path / "out/metrics.txt").read_text() == said.out
+    with open(tmp_path / "out/jobs.csv", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["worker"] for row in rows] == ["0", "1", "1", "0"]
+    assert [row["finish_ts"] for row in rows] == ["140.0", "110.0", "120.0", "180.0"]
+    assert [row["finish_order"] for row in rows] == ["2", "0", "1", "3"]
+    assert [row["estimate"] for row in rows] == ["10.0"] * 4
+    assert pl.read_parquet(tmp_path / "out/jobs.parquet")["exercise_id"].to_list() == ["a", "b", "a", "b"]
+    series = pl.read_csv(tmp_path / "out/series.csv")
+    assert series["time_s"].to_list() == [100.0, 160.0, 220.0]
+    assert series["running"].to_list() == [2, 0, 0]
+    assert series["on_time_share"].to_list() == [None, 1.0, 1.0]
+    assert "out exists" in unspool("dispatch", *files, "-o", "out").err
+    assert unspool("dispatch", *files, "-o", "out", "--force").code == 0
+
+
+def test_the_fork_has_its_results_file(unspool, write, tmp_path):
+    text = EXPERIMENT.replace("workers: 2", "workers: [{active: true}, {active: true}]")
+    arguments = ("-c", write("e.yaml", text), write("jobs.csv", JOBS), "--refs", write("refs.csv", REFS))
+    assert unspool("dispatch", *arguments, "--compat", "fork", "-o", "out").code == 0
+    assert (tmp_path / "out/results.yaml").read_text().startswith("delay_avg: 0.000000\ndelay_max: 0.000000\n")
+
+
+def test_the_original_begins_with_an_empty_line(unspool, write):
+    text = EXPERIMENT.replace("workers: 2", "workers: [{active: true}, {active: true}]")
+    arguments = ("-c", write("e.yaml", text), write("jobs.csv", JOBS), "--refs", write("refs.csv", REFS))
+    said = unspool("dispatch", *arguments, "--compat", "original")
+    assert said.out.startswith("\nTotal jobs: 4, ")
+    assert said.out.endswith("on time: 4, delayed: 0, late: 0\n")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "said"),
+    [
+        (f"{JOB_HEADER}\n", "jobs.csv: no jobs"),
+        (jobs_csv((100, 1), (50, 1)), "jobs.csv, line 3: spawn_ts is 50"),
+        (jobs_csv((100, 1, "a", "")), "jobs.csv, line 2: limits is empty"),
+        (f"{JOB_HEADER}\ns;a;g\n", "jobs.csv, line 2: 3 cells; expected 15"),
+        (JOBS.replace(";duration", ";length"), "jobs.csv, line 1: no column duration"),
+    ],
+)
+def test_a_log_that_cannot_be_used_is_refused_with_its_line(unspool, files, write, jobs, said):
+    write("jobs.csv", jobs)
+    found = unspool("dispatch", *files)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+    assert found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no log or no experiment given"),
+        (("-c", "e.yaml"), "no log or no experiment given"),
+        (("-c", "none.yaml", "jobs.csv"), "none.yaml: there is no such file"),
+        (("-c", "e.yaml", "none.csv"), "none.csv"),
+        (("-c", "e.yaml", "jobs.csv"), "there are no reference runs; give --refs"),
+        (("-c", "e.yaml", "jobs.csv", "--limit", "0"), "--limit 0: expected 1 or more"),
+        (("-c", "e.yaml", "jobs.csv", "--limit", "-1"), "--limit -1: expected 1 or more"),
+        (("-c", "e.yaml", "jobs.csv", "--compat", "simdex"), "unknown compat 'simdex'"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_a_sentence(unspool, files, arguments, said):
+    found = unspool("dispatch", *arguments)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.err
+
+
+def test_a_job_that_the_dispatcher_forgets_is_told(unspool, files, write):
+    write("mine.py", "class D:\n    def dispatch(self, job, workers):\n        if job.row: workers[0].enqueue(job)\n")
+    write("e.yaml", "workers: 1\ndispatcher: mine.D\nmetrics: [delay]\n")
+    said = unspool("dispatch", *files, "-o", "out")
+    assert said.out.startswith("Total jobs: 3, ")
+    assert "1 job never given to a worker by the dispatcher" in said.err
+
+
+def test_no_active_worker_is_a_run_that_failed(unspool, files, write):
+    write("e.yaml", "workers: [{active: false}]\ndispatcher: shortest-queue\n")
+    said = unspool("dispatch", *files)
+    assert said.code == 1
+    assert "No active workers available" in said.err
