@@ -120,3 +120,10 @@ def test_no_active_worker_is_a_run_that_failed(unspool, files, write):
     said = unspool("dispatch", *files)
     assert said.code == 1
     assert "No active workers available" in said.err
+
+
+def test_two_metrics_with_a_figure_of_one_name_both_stand_in_the_summary(unspool, files, write):
+    one = '{class: user-experience, args: {ref_jobs: "@@ref_jobs", thresholds: [%s, %s]}}'
+    write("e.yaml", f"workers: 1\ndispatcher: random\nmetrics: [{one % (0, 0)}, {one % (9, 9)}]\n")
+    summary = json.loads(unspool("dispatch", *files, "--json").out)
+    assert (summary["jobs_on_time"], summary["jobs_on_time_2"], summary["jobs_total"]) == (2, 4, 4)

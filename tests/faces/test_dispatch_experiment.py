@@ -1,9 +1,14 @@
 """The experiment file: what it says, and what is said of one that cannot be used."""
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from unspool.errors import InputError
-from unspool.faces.dispatch.experiment import read_experiment
+from unspool.faces.dispatch.experiment import _KEYS, read_experiment
 from unspool.faces.dispatch.metrics.delay import Delay
 from unspool.faces.dispatch.names import KINDS, LATER, NAMES, SIMDEX, known_names, target_of
 from unspool.plugins import load
@@ -132,3 +137,31 @@ def test_every_name_leads_to_a_class_with_a_docstring():
         for name in known_names(kind):
             assert load(target_of(kind, name)).__doc__
     assert all(short in NAMES[kind] for kind, short in SIMDEX.values())
+
+
+texts = st.sampled_from(["delay", "random", "@@ref_jobs", "x.Y"])
+inner_keys = st.sampled_from(["class", "args", "active", "limit"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(inner_keys, inner),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from([*_KEYS, "other"]), values))
+def test_whatever_a_file_says_it_is_read_or_refused_in_a_sentence(tmp_path, content):
+    path = tmp_path / "drawn.yaml"
+    with open(path, "w") as file:
+        YAML(typ="safe").dump({"workers": 1, "dispatcher": "random", **content}, file)
+    with suppress(InputError):
+        read_experiment(path).parts([])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text("workers:[]{}-&*!|>'\"# \n\tabc0", max_size=60))
+def test_whatever_text_is_read_or_refused_in_a_sentence(tmp_path, text):
+    path = tmp_path / "drawn.yaml"
+    path.write_text(text)
+    with suppress(InputError):
+        read_experiment(path).parts([])

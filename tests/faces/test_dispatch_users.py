@@ -1,5 +1,7 @@
 """Components that users wrote for Simdex run as they are, from a file beside the experiment."""
 
+import sys
+
 import pytest
 from tests.faces.dispatch_build import JOBS, REFS
 
@@ -25,6 +27,7 @@ class LastWorkerDispatcher(AbstractDispatcher):
         assert job.start_ts == 0.0
         target.enqueue(job)
         assert target.get_finish_ts() == job.finish_ts
+        assert target.jobs[-1] is job and target.jobs[:-1] == list(target.jobs)[:-1]
 '''
 
 ORIGINAL_STRATEGY = """\
@@ -268,3 +271,22 @@ def test_an_error_in_a_users_file_names_the_line(ran):
     text = "class D:\n    def dispatch(self, job, workers):\n        workers[9].enqueue(job)\n"
     with pytest.raises(RunError, match=r"bad.py, line 3: IndexError: list index out of range \(at 100.0 s"):
         ran(BOTH + "dispatcher: bad.D\n", bad=text)
+
+
+def test_components_of_one_experiment_share_their_modules(ran):
+    shared = "seen = []\n"
+    mine = (
+        "import shared\n\n\nclass D:\n    def dispatch(self, job, workers):\n        shared.seen.append(job.row)\n"
+        "        workers[0].enqueue(job)\n\n\nclass M:\n    def job_finished(self, job):\n        import shared\n"
+        "        assert job.row in shared.seen\n\n    def print(self):\n        print(len(shared.seen))\n"
+    )
+    run = ran(BOTH + "dispatcher: mine.D\nmetrics: [mine.M]\n", mine=mine, shared=shared)
+    assert metrics_text(run) == "4\n"
+
+
+def test_modules_are_afterwards_what_they_were(ran):
+    before = dict(sys.modules)
+    path = list(sys.path)
+    ran(BOTH + "dispatcher: mine.LastWorkerDispatcher\n", mine=ORIGINAL_LAST_WORKER, metrics="x = 1\n")
+    assert {name for name in sys.modules if name not in before} & {"mine", "metrics", "interfaces"} == set()
+    assert (sys.path, [type(finder).__name__ for finder in sys.meta_path].count("_Finder")) == (path, 0)

@@ -80,7 +80,7 @@ def dispatch(
     known = None if refs is None else read_refs(refs)
     with Progress("dispatching") as progress:
         run = run_experiment(experiment, jobs, known, seed=seed, progress=progress)
-    if never := len(jobs) - run.outcome.finished:
+    if (never := len(jobs) - run.outcome.finished) > 0:
         note(f"{counted(never, 'job')} never given to a worker by the dispatcher")
     text = metrics_text(run, machine=machine, verbose=verbose)
     if out is not None:

@@ -229,7 +229,7 @@ class Lagging(Simulation):
                 tell(self, job)
             if progress and not number % _TELL_EVERY:
                 progress(number, count)
-        last = max([self.ts, *(worker.jobs[-1].finish_ts for worker in workers if worker.jobs)])
+        last = max([self.ts, *(worker.get_finish_ts() or 0.0 for worker in workers)])
         self._ticks(last + self.period)
         self.ts = last + self.period
         self._collect(self.ts)
@@ -240,7 +240,7 @@ class Lagging(Simulation):
             self._next_tick = math.inf
         while self._next_tick < until:
             if self._is_quiet:
-                due = min([self._refs_due, *(worker.jobs[0].finish_ts for worker in self.workers if worker.jobs)])
+                due = min([self._refs_due, *(worker.due for worker in self.workers)])
                 self._next_tick = _tick_from(self._next_tick, self.period, min(due, until))
                 if self._next_tick >= until:
                     return
@@ -251,9 +251,8 @@ class Lagging(Simulation):
 
     def _collect(self, ts: float) -> None:
         for worker in self.workers:
-            queue = worker.jobs
-            while queue and queue[0].finish_ts <= ts:
-                self._finished(queue.popleft(), worker.index)
+            while worker.due <= ts:
+                self._finished(worker.next_job(), worker.index)
         while self._refs_due <= ts:
             ref = self._ref_order[self._ref]
             self._ref += 1
@@ -335,10 +334,10 @@ class Exact(Simulation):
                 break
             self.ts = due
             index = heads[0][1]
-            queue = workers[index].jobs
-            job = queue.popleft()
-            if queue:
-                heapreplace(heads, (queue[0].finish_ts, index))
+            worker = workers[index]
+            job = worker.next_job()
+            if worker.jobs:
+                heapreplace(heads, (worker.due, index))
             else:
                 heappop(heads)
             finished(job, index)

@@ -15,6 +15,7 @@ from ruamel.yaml.error import YAMLError
 from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.dispatch.drive import Parts
 from unspool.faces.dispatch.loading import check_interface, find_class, made
+from unspool.faces.dispatch.modules import files_beside
 from unspool.faces.dispatch.predictors import Adapted
 from unspool.faces.dispatch.simdex import RefJob
 
@@ -56,6 +57,10 @@ class Experiment:
 
     def parts(self, refs: list[RefJob] | None = None, converters: Mapping[str, Any] | None = None) -> Parts:
         """The components, each held against its interface; `refs` and `converters` are what is injected."""
+        with files_beside(self.path.resolve().parent):
+            return self._parts(refs, converters)
+
+    def _parts(self, refs: list[RefJob] | None, converters: Mapping[str, Any] | None) -> Parts:
         given = {_REFS: refs, _CONVERTERS: dict(converters) if converters else None}
         injected = {"ref_jobs": refs, "hash_converters": converters, "output_folder": self.output_folder, "args": {}}
         configuration = {**self.content, **injected}

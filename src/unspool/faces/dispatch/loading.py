@@ -1,20 +1,16 @@
-"""Users' components: found beside the experiment file, imported, made and held against their interface."""
+"""Components by name: ours, Simdex's and users'; made, and held against their interface."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
-import types
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from unspool.errors import InputError, UnknownName, UnspoolError, shown
 from unspool.faces.dispatch.calls import takes, wants_keyword
+from unspool.faces.dispatch.modules import StandIn
 from unspool.faces.dispatch.names import LATER, SIMDEX, known_names, target_of
-from unspool.faces.dispatch.simdex import Job, RefJob, Worker
 from unspool.plugins import load as load_target
 
 __all__ = ["check_interface", "find_class", "made"]
@@ -51,19 +47,18 @@ def find_class(kind: str, name: str, folder: Path, where: str) -> tuple[Any, boo
 
 
 def _imported(module: str, attribute: str, kind: str, name: str, folder: Path, where: str) -> Any:
-    with _beside(folder):
-        try:
-            found: Any = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name and module.split(".")[0] == error.name.split(".")[0]:
-                known = UnknownName(kind.removesuffix("s"), name, known_names(kind), _OTHERWISE)
-                raise InputError(f"{where}: {known}; looked for {module} in {folder}") from error
-            raise InputError(f"{where}: {module} cannot be imported: {error}") from error
-        # A module may raise anything while it is imported.
-        except (Exception, SystemExit) as error:
-            raise InputError(f"{where}: {module} cannot be imported: {_told(error)}") from error
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and module.split(".")[0] == error.name.split(".")[0]:
+            known = UnknownName(kind.removesuffix("s"), name, known_names(kind), _OTHERWISE)
+            raise InputError(f"{where}: {known}; looked for {module} in {folder}") from error
+        raise InputError(f"{where}: {module} cannot be imported: {error}") from error
+    # A module may raise anything while it is imported.
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{where}: {module} cannot be imported: {_told(error)}") from error
     for part in attribute.split("."):
-        if isinstance(found, _StandIn) and not hasattr(found, part):
+        if isinstance(found, StandIn) and not hasattr(found, part):
             raise InputError(f"{where}: {UnknownName(kind.removesuffix('s'), name, known_names(kind), _OTHERWISE)}")
         if not hasattr(found, part):
             names = [each for each, value in vars(found).items() if isinstance(value, type)]
@@ -107,71 +102,3 @@ def _told(error: BaseException) -> str:
         trace = trace.tb_next
     at = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})" if trace else ""
     return shown(f"{type(error).__name__}: {error}{at}", 300)
-
-
-@contextmanager
-def _beside(folder: Path) -> Iterator[None]:
-    """Files of the folder can be imported, then those of the current one, then modules of Simdex that there are here.
-
-    The modules are forgotten afterwards, so that another experiment with a file of the same name finds its own.
-    """
-    before, path = dict(sys.modules), list(sys.path)
-    places = [str(folder), str(Path.cwd())]
-    sys.path[:0] = places
-    importlib.invalidate_caches()
-    for name in [name for name in sys.modules if _is_in(sys.modules[name], places)]:
-        del sys.modules[name]
-    # After the folder on the path: a finder at the end is asked only for what nobody else has.
-    finder = _StandIns()
-    sys.meta_path.append(finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-        sys.path[:] = path
-        for name in [name for name in sys.modules if name not in before]:
-            if _is_in(sys.modules[name], places) or isinstance(sys.modules[name], _StandIn):
-                del sys.modules[name]
-
-
-def _is_in(module: Any, places: Sequence[str]) -> bool:
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and str(Path(file).parent) in places
-
-
-class _StandIn(types.ModuleType):
-    """A module of Simdex, with the classes that there are here; a base class `Abstract…` of any name is empty."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("Abstract"):
-            return type(name, (), {})
-        if f"{self.__name__}.{name}" in SIMDEX:
-            kind, short = SIMDEX[f"{self.__name__}.{name}"]
-            return load_target(str(target_of(kind, short)))
-        raise AttributeError(f"module {self.__name__} of Simdex has no {name} here")
-
-
-class _StandIns:
-    """Finds the modules of Simdex that users' files import."""
-
-    modules: Mapping[str, Mapping[str, Any]] = {
-        "interfaces": {},
-        "jobs": {"Job": Job, "RefJob": RefJob},
-        "workers": {"Worker": Worker},
-    }
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """How to import a module, None if it is none of Simdex's."""
-        packages = {known.rsplit(".", 1)[0] for known in (*SIMDEX, *LATER)}
-        packages |= {package.rsplit(".", at)[0] for package in packages for at in range(1, package.count(".") + 1)}
-        if name not in packages and name not in self.modules:
-            return None
-        return importlib.util.spec_from_loader(name, self, is_package=True)  # type: ignore[arg-type]
-
-    def create_module(self, spec: Any) -> types.ModuleType:
-        """An empty module."""
-        return _StandIn(spec.name)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        """Fill it."""
-        vars(module).update(self.modules.get(module.__name__, {}))

@@ -64,7 +64,8 @@ def summary_of(run: Dispatched) -> dict[str, Any]:
     experiment, outcome = run.experiment, run.outcome
     figures: dict[str, Any] = {}
     for metric in run.simulation.metrics:
-        figures.update(values_of(metric))
+        for name, value in values_of(metric).items():
+            figures[_free(name, value, figures)] = value
     return {
         "experiment": experiment.path.name,
         "workload": run.log.name,
@@ -76,6 +77,16 @@ def summary_of(run: Dispatched) -> dict[str, Any]:
         "jobs_never_dispatched": len(run.log) - outcome.finished,
         **figures,
     }
+
+
+def _free(name: str, value: Any, figures: dict[str, Any]) -> str:
+    """A name for a figure: its own, or with a number where another metric has given that one another value."""
+    number = 2
+    free = name
+    while free in figures and figures[free] != value:
+        free = f"{name}_{number}"
+        number += 1
+    return free
 
 
 def jobs_table(run: Dispatched) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from unspool.errors import RunError, UnspoolError, shown
 from unspool.faces.dispatch.compiled import run_compiled
 from unspool.faces.dispatch.drive import Outcome, Simulation, simulation_of
 from unspool.faces.dispatch.experiment import Experiment
+from unspool.faces.dispatch.modules import files_beside
 from unspool.faces.dispatch.simdex import hash_converters, jobs_of, refs_of
 from unspool.workloads.recodex import JobLog, RefLog, shared_ids
 
@@ -47,25 +48,27 @@ def run_experiment(
     if refs is not None and experiment.compat != "original":
         refs, jobs = shared_ids(refs, jobs)
     known = None if refs is None else refs_of(refs)
-    simulation = simulation_of(
-        experiment.parts(known, hash_converters(jobs)),
-        experiment.workers,
-        period=experiment.period_s,
-        compat=experiment.compat,
-        seed=seed,
-        configuration=experiment.content,
-    )
-    try:
-        found = run_compiled(simulation, jobs, refs, progress) if compiled else None
-        outcome = found or simulation.run(jobs_of(jobs), len(jobs), known or (), log=jobs, progress=progress)
-    except UnspoolError:
-        raise
-    except Exception as error:
-        place = _users_line(error, experiment.path)
-        if place is None:
+    # Users' components may import more of their files while they run.
+    with files_beside(experiment.path.resolve().parent):
+        simulation = simulation_of(
+            experiment.parts(known, hash_converters(jobs)),
+            experiment.workers,
+            period=experiment.period_s,
+            compat=experiment.compat,
+            seed=seed,
+            configuration=experiment.content,
+        )
+        try:
+            found = run_compiled(simulation, jobs, refs, progress) if compiled else None
+            outcome = found or simulation.run(jobs_of(jobs), len(jobs), known or (), log=jobs, progress=progress)
+        except UnspoolError:
             raise
-        what = shown(f"{type(error).__name__}: {error}", 300)
-        raise RunError(f"{place}: {what} (at {simulation.ts} s of the simulation)") from error
+        except Exception as error:
+            place = _users_line(error, experiment.path)
+            if place is None:
+                raise
+            what = shown(f"{type(error).__name__}: {error}", 300)
+            raise RunError(f"{place}: {what} (at {simulation.ts} s of the simulation)") from error
     return Dispatched(experiment, jobs, simulation, outcome)
 
 

@@ -38,7 +38,7 @@ class GreedyFinish:
     def _left(self, worker: Worker, now: float) -> float:
         if not worker.jobs:
             return max(getattr(worker, "ready_ts", 0.0) - now, 0.0)
-        head = worker.jobs[0]
+        head: Job = worker.jobs[0]
         ran = min(max(now - head.start_ts, 0.0), head.estimated_duration)
         return self._work.get(worker.index, 0.0) - ran
 

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unspool.workloads.recodex import JobLog, RefLog
 
-__all__ = ["HashConverter", "Job", "RefJob", "TimedWorker", "Worker", "hash_converters", "jobs_of", "refs_of"]
+__all__ = [
+    "HashConverter",
+    "Job",
+    "JobQueue",
+    "RefJob",
+    "TimedWorker",
+    "Worker",
+    "hash_converters",
+    "jobs_of",
+    "refs_of",
+]
 
 _CHUNK = 4096  # jobs that are made ahead; those that ended are forgotten, so that memory does not grow with the log
 
@@ -144,26 +154,52 @@ def hash_converters(log: JobLog) -> dict[str, HashConverter]:
     return {f"{name}_id": HashConverter(texts) for name, texts in log.texts.items()}
 
 
+class JobQueue(deque[Job]):
+    """The jobs of a worker, the running one first. Users' components take it for the list that it is in Simdex."""
+
+    __slots__ = ()
+
+    def __getitem__(self, at: Any) -> Any:
+        """A job by its place, or a list of some."""
+        return list(self)[at] if isinstance(at, slice) else super().__getitem__(at)
+
+
+first_of = deque.__getitem__  # the same without the cost of a method of Python, for `first_of(queue, 0)`
+
+
 class Worker:
     """A worker with its FIFO queue, in which the running job is the first (spec B2.1).
 
-    When a job is enqueued its start and finish are settled: at once, or after the last job in the queue.
+    When a job is enqueued its start and finish are settled: at once, or after the last job in the queue. `due` is when
+    the first job ends, infinite if there is none.
     """
 
-    __slots__ = ("__dict__", "attributes", "index", "jobs")
+    __slots__ = ("__dict__", "_last", "attributes", "due", "index", "jobs")
 
     def __init__(self, index: int, attributes: Mapping[str, Any]) -> None:
         self.index = index
         self.attributes = dict(attributes)
-        self.jobs: deque[Job] = deque()
+        self.jobs = JobQueue()
+        self.due = math.inf
+        self._last = 0.0
 
     def enqueue(self, job: Job) -> None:
         """Put a job at the end of the queue."""
         jobs = self.jobs
-        start = jobs[-1].finish_ts if jobs else job.spawn_ts
-        job.start_ts = start
-        job.finish_ts = start + job.duration
+        if jobs:
+            job.start_ts = self._last
+            self._last = job.finish_ts = self._last + job.duration
+        else:
+            job.start_ts = job.spawn_ts
+            self.due = self._last = job.finish_ts = job.spawn_ts + job.duration
         jobs.append(job)
+
+    def next_job(self) -> Job:
+        """Remove the first job and return it."""
+        jobs = self.jobs
+        job = jobs.popleft()
+        self.due = first_of(jobs, 0).finish_ts if jobs else math.inf
+        return job
 
     def jobs_count(self) -> int:
         """How many jobs there are, with the one that runs."""
@@ -171,7 +207,7 @@ class Worker:
 
     def get_finish_ts(self) -> float | None:
         """When the last job will have ended; None if there is none."""
-        return self.jobs[-1].finish_ts if self.jobs else None
+        return self._last if self.jobs else None
 
     def get_attribute(self, name: str) -> Any:
         """An attribute, None if there is no such."""
@@ -186,10 +222,9 @@ class Worker:
 
     def advance_time(self, ts: float) -> list[Job]:
         """Remove the jobs that ended by then and return them, first come first."""
-        jobs = self.jobs
         ended = []
-        while jobs and jobs[0].finish_ts <= ts:
-            ended.append(jobs.popleft())
+        while self.due <= ts:
+            ended.append(self.next_job())
         return ended
 
     def __repr__(self) -> str:
@@ -232,15 +267,14 @@ class TimedWorker(Worker):
         """Put a job at the end of the queue."""
         jobs = self.jobs
         if jobs:
-            start = jobs[-1].finish_ts
-            job.start_ts = start
-            job.finish_ts = start + job.duration
+            job.start_ts = self._last
+            self._last = job.finish_ts = self._last + job.duration
             jobs.append(job)
             return
         start = self.clock.ts
         if start < self.ready_ts:
             start = self.ready_ts
         job.start_ts = start
-        job.finish_ts = start + job.duration
+        self.due = self._last = job.finish_ts = start + job.duration
         jobs.append(job)
         self.began(job.finish_ts, self.index)
