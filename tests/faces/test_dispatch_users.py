@@ -1,5 +1,6 @@
 """Components that users wrote for Simdex run as they are, from a file beside the experiment."""
 
+import random
 import sys
 
 import pytest
@@ -290,3 +291,16 @@ def test_modules_are_afterwards_what_they_were(ran):
     ran(BOTH + "dispatcher: mine.LastWorkerDispatcher\n", mine=ORIGINAL_LAST_WORKER, metrics="x = 1\n")
     assert {name for name in sys.modules if name not in before} & {"mine", "metrics", "interfaces"} == set()
     assert (sys.path, [type(finder).__name__ for finder in sys.meta_path].count("_Finder")) == (path, 0)
+
+
+def test_draws_of_a_users_component_begin_with_the_seed_and_leave_others_alone(ran):
+    mine = (
+        "import random\n\nimport numpy as np\n\n\nclass D:\n    def dispatch(self, job, workers):\n"
+        "        job.estimated_duration = random.random() + np.random.rand()\n        workers[0].enqueue(job)\n"
+    )
+    random.seed(7)
+    expected = random.random()
+    random.seed(7)
+    one, other = (ran(BOTH + "dispatcher: mine.D\n", mine=mine) for _ in range(2))
+    assert list(one.outcome.estimate) == list(other.outcome.estimate)
+    assert random.random() == expected

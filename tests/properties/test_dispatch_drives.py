@@ -10,7 +10,7 @@ from unspool.faces.dispatch.central import CentralFifo, CentralShortest, WorkSte
 from unspool.faces.dispatch.dispatchers import DurationFilter, ShortestQueue
 from unspool.faces.dispatch.drive import Exact, Lagging, Parts
 from unspool.faces.dispatch.predictors import IndexPredictor, Oracle
-from unspool.faces.dispatch.simdex import Job
+from unspool.faces.dispatch.simdex import Job, RefJob
 
 durations = st.sampled_from([0.0, 0.5, 1.0, 3.0, 7.25, 40.0])
 gaps = st.sampled_from([0.0, 0.0, 0.5, 1.0, 10.0, 60.0, 500.0])
@@ -41,9 +41,9 @@ class Heard:
         self.finished.append((job.finish_ts, job.row))
 
 
-def replay(drive, parts, log, fleet, begin=1.0, **options):
+def replay(drive, parts, log, fleet, begin=1.0, refs=(), **options):
     simulation = drive(parts, workers_of(fleet), **options)
-    outcome = simulation.run(jobs_of(log, begin), len(log))
+    outcome = simulation.run(jobs_of(log, begin), len(log), refs)
     return SimpleNamespace(outcome=outcome, simulation=simulation)
 
 
@@ -67,14 +67,17 @@ def test_the_exact_drive_tells_of_jobs_in_the_order_of_time(log, fleet):
 
 
 @settings(deadline=None)
-@given(logs, fleets, st.sampled_from([0.25, 1.0, 7.0, 60.0]))
-def test_ticks_that_nobody_hears_change_nothing(log, fleet, period):
+@given(logs, fleets, st.sampled_from([0.1, 0.25, 1.0, 7.0, 60.0]), logs, st.sampled_from([0.0, 1.0]))
+def test_ticks_that_nobody_hears_change_nothing(log, fleet, period, taught, begin):
+    refs = [
+        RefJob(1, 1, job.exercise_id, 1, "default", job.spawn_ts, 1.0, True, job.duration) for job in jobs_of(taught)
+    ]
     told = []
     for ticks in (True, False):
         heard = Heard(ticks=ticks)
         parts = Parts(DurationFilter(), [heard], predictor=IndexPredictor())
-        run = replay(Lagging, parts, log, fleet, compat="fork", period=period)
-        told.append((heard.finished, list(run.outcome.worker), list(run.outcome.order), run.simulation.ts))
+        run = replay(Lagging, parts, log, fleet, begin, refs, compat="fork", period=period)
+        told.append((heard.finished, list(run.outcome.worker), list(run.outcome.order), list(run.outcome.estimate)))
     assert told[0] == told[1]
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from unspool.errors import RunError, UnspoolError, shown
 from unspool.faces.dispatch.compiled import run_compiled
@@ -49,7 +53,7 @@ def run_experiment(
         refs, jobs = shared_ids(refs, jobs)
     known = None if refs is None else refs_of(refs)
     # Users' components may import more of their files while they run.
-    with files_beside(experiment.path.resolve().parent):
+    with files_beside(experiment.path.resolve().parent), _seeded(seed):
         simulation = simulation_of(
             experiment.parts(known, hash_converters(jobs)),
             experiment.workers,
@@ -77,6 +81,22 @@ def values_of(metric: Any) -> dict[str, Any]:
     told = getattr(metric, "values", None)
     found = told() if callable(told) else {}
     return found if isinstance(found, dict) else {}
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Python's and NumPy's own generators begin with the seed, as in the fork; afterwards they go on as before.
+
+    Ours draw otherwise: this is for users' components that call `random.random()`.
+    """
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
 
 
 def _users_line(error: Exception, experiment: Path) -> str | None:
