@@ -119,7 +119,7 @@ def test_no_active_worker_is_a_run_that_failed(unspool, files, write):
     write("e.yaml", "workers: [{active: false}]\ndispatcher: shortest-queue\n")
     said = unspool("dispatch", *files)
     assert said.code == 1
-    assert "No active workers available" in said.err
+    assert "no active worker" in said.err
 
 
 def test_two_metrics_with_a_figure_of_one_name_both_stand_in_the_summary(unspool, files, write):

@@ -49,6 +49,6 @@ def logs(dataset: str):
 
 
 @cache
-def ran(file: str) -> Dispatched:
+def ran(file: str, compiled: bool = True) -> Dispatched:
     dataset, experiment, kind = split(file)
-    return run_experiment(read_experiment(CASES / experiment, compat=kind), *logs(dataset))
+    return run_experiment(read_experiment(CASES / experiment, compat=kind), *logs(dataset), compiled=compiled)

@@ -27,15 +27,17 @@ def test_all_cases_are_looked_at():
     assert len(RESULTS) >= 12
 
 
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "python"])
 @pytest.mark.parametrize("file", TEXTS)
-def test_text_is_that_of_the_tool(file):
-    text = metrics_text(ran(file))
+def test_text_is_that_of_the_tool(file, compiled):
+    text = metrics_text(ran(file, compiled))
     assert text == (CASES / file).read_text()
 
 
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "python"])
 @pytest.mark.parametrize("file", TRACES)
-def test_every_job_goes_where_it_went_in_the_tool(file):
-    outcome, log = ran(file).outcome, ran(file).log
+def test_every_job_goes_where_it_went_in_the_tool(file, compiled):
+    outcome, log = ran(file, compiled).outcome, ran(file, compiled).log
     with open(CASES / file, newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert len(rows) == len(log)

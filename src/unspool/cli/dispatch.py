@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.output import Announcement, Progress, counted, note, print_json, reading
+from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, reading
 from unspool.errors import InputError
 from unspool.faces.dispatch.experiment import read_experiment
 from unspool.faces.dispatch.outputs import metrics_text, summary_of, write_dispatched
@@ -79,7 +79,7 @@ def dispatch(
         jobs = read_jobs(data, limit)
     known = None if refs is None else read_refs(refs)
     with Progress("dispatching") as progress:
-        run = run_experiment(experiment, jobs, known, seed=seed, progress=progress)
+        run = run_experiment(experiment, jobs, known, seed=seed, progress=progress, compiling=compiling_announcement)
     if (never := len(jobs) - run.outcome.finished) > 0:
         note(f"{counted(never, 'job')} never given to a worker by the dispatcher")
     text = metrics_text(run, machine=machine, verbose=verbose)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,13 @@ def run_experiment(
     seed: int = 42,
     progress: Callable[[int, int], None] | None = None,
     compiled: bool = True,
+    compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Dispatched:
     """Replay the jobs of a log under an experiment, in the compiled loop where all of its parts are known there.
 
     Ids of jobs and of reference runs are one numbering, but with `compat: original`, which numbers each file by itself
-    and so takes the reference runs for other exercises than they are of.
+    and so takes the reference runs for other exercises than they are of. `compiling()` is entered while the compiled
+    loop is made ready.
     """
     if refs is not None and experiment.compat != "original":
         refs, jobs = shared_ids(refs, jobs)
@@ -63,7 +65,7 @@ def run_experiment(
             configuration=experiment.content,
         )
         try:
-            found = run_compiled(simulation, jobs, refs, progress) if compiled else None
+            found = _run_compiled(simulation, jobs, refs, progress, compiling) if compiled else None
             outcome = found or simulation.run(jobs_of(jobs), len(jobs), known or (), log=jobs, progress=progress)
         except UnspoolError:
             raise
@@ -74,6 +76,25 @@ def run_experiment(
             what = shown(f"{type(error).__name__}: {error}", 300)
             raise RunError(f"{place}: {what} (at {simulation.ts} s of the simulation)") from error
     return Dispatched(experiment, jobs, simulation, outcome)
+
+
+def _run_compiled(
+    simulation: Simulation,
+    jobs: JobLog,
+    refs: RefLog | None,
+    progress: Callable[[int, int], None] | None,
+    compiling: Callable[[], AbstractContextManager[None]],
+) -> Outcome | None:
+    """What the compiled loop found; it is made ready when it tells of progress for the first time."""
+    with ExitStack() as stack:
+        stack.enter_context(compiling())
+
+        def told(done: int, total: int) -> None:
+            stack.close()
+            if progress is not None:
+                progress(done, total)
+
+        return run_compiled(simulation, jobs, refs, told)
 
 
 def values_of(metric: Any) -> dict[str, Any]:
