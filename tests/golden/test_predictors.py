@@ -3,7 +3,9 @@
 import pytest
 from tests.build import everywhere, starts, workload
 
+from unspool.errors import InputError
 from unspool.model.platform import Platform
+from unspool.policies.predictors.statistics import Statistics
 from unspool.policies.schedulers.easy import Easy
 
 # Two jobs of ann, of 10 and 20 s, that asked for 100 s: from then on her jobs are expected to run for 15 s.
@@ -109,3 +111,62 @@ def test_each_run_has_a_predictor_of_its_own():
     jobs = workload([*LEARNT, *HEAD, (40, 15, 1, 100)])
     assert starts(jobs, Platform.pool(2), policy) == starts(jobs, Platform.pool(2), policy)
     assert policy.predictor.told == []
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("predictor", "start"),
+    [
+        ("statistics(by=user)", 32),  # the mean of 10 and 20: 32 + 15 is before 80
+        ("statistics(by=user,statistic=quantile,quantile=1.0)", 32),
+        ("statistics(by=application)", 85),  # nobody has run this application: the walltime of 100
+        ("statistics(by=application+user)", 85),
+        ("scaled(factor=0.2)", 32),  # 20 s
+        ("scaled(factor=0.9)", 85),
+    ],
+)
+def test_statistics_of_jobs_like_it_or_a_part_of_the_walltime(cluster, predictor, start):
+    jobs = workload(
+        [*LEARNT, *HEAD, (32, 15, 1, 100)],
+        user=["ann", "ann", "bob", "bob", "ann"],
+        application=["x", "x", "z", "z", "y"],
+    )
+    assert starts(jobs, cluster(2), f"easy:predictor={predictor}") == [0, 0, 30, 80, start]
+
+
+class Like:
+    """A job as a predictor sees it."""
+
+    estimate = 1000.0
+
+    def __init__(self, **columns):
+        self.columns = columns
+
+    def __getitem__(self, column):
+        return self.columns.get(column)
+
+
+def test_statistics_on_paper():
+    told = {}
+    for statistic in ("mean", "median", "quantile", "decayed"):
+        predictor = Statistics(by="user", statistic=statistic, quantile=0.75, half_life=1)
+        for run_time in (10.0, 20.0, 60.0):
+            predictor.learn_one(Like(user="ann"), run_time)
+        told[statistic] = predictor.predict_one(Like(user="ann"))
+        assert predictor.predict_one(Like(user="bob")) == 1000.0
+    # Decayed: (10 / 4 + 20 / 2 + 60) / (1 / 4 + 1 / 2 + 1).
+    assert told == {"mean": 30.0, "median": 20.0, "quantile": 40.0, "decayed": pytest.approx(72.5 / 1.75)}
+
+
+def test_statistics_fall_back_to_fewer_columns():
+    predictor = Statistics(by="user+application")
+    predictor.learn_one(Like(user="ann", application="x"), 10.0)
+    predictor.learn_one(Like(user="ann", application="y"), 50.0)
+    asked = [Like(user="ann", application=name) for name in ("x", "y", "z")]
+    assert [predictor.predict_one(job) for job in asked] == [10.0, 50.0, 30.0]
+
+
+@pytest.mark.parametrize("wrong", [{"by": "usr"}, {"statistic": "mode"}, {"quantile": 2.0}, {"half_life": 0.0}])
+def test_statistics_refuse_what_they_cannot_use(wrong):
+    with pytest.raises(InputError):
+        Statistics(**wrong)
