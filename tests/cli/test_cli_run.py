@@ -181,7 +181,7 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["three.csv", "-p", "4", "--policy", "multifactor:half_life_s=0"],
          "multifactor: half_life_s is 0; expected more than 0 seconds"),
         (["three.csv", "-p", "4", "--policy", "easy:predictor=last"],
-         "unknown predictor 'last'; did you mean 'last-two'? Known: exact, last-two, "
+         "unknown predictor 'last'; did you mean 'last-two'? Known: exact, last-two, scaled, statistics, "
          "or one of your own as module:Name"),
         (["three.csv", "-p", "4", "--policy", "easy:depth=3"],
          "'easy:depth=3': got an unexpected keyword argument 'depth'"),

@@ -5,6 +5,7 @@ from tests.build import everywhere, starts, workload
 
 from unspool.errors import InputError
 from unspool.model.platform import Platform
+from unspool.policies.predictors.scaled import Scaled
 from unspool.policies.predictors.statistics import Statistics
 from unspool.policies.schedulers.easy import Easy
 
@@ -121,7 +122,6 @@ def test_each_run_has_a_predictor_of_its_own():
         ("statistics(by=user,statistic=quantile,quantile=1.0)", 32),
         ("statistics(by=application)", 85),  # nobody has run this application: the walltime of 100
         ("statistics(by=application+user)", 85),
-        ("scaled(factor=0.2)", 32),  # 20 s
         ("scaled(factor=0.9)", 85),
     ],
 )
@@ -144,6 +144,12 @@ class Like:
 
     def __getitem__(self, column):
         return self.columns.get(column)
+
+
+def test_scaled_is_a_part_of_the_walltime():
+    assert Scaled(0.25).predict_one(Like()) == 250.0
+    with pytest.raises(InputError):
+        Scaled(-1.0)
 
 
 def test_statistics_on_paper():
