@@ -102,7 +102,7 @@ class Announcement:
 
 def compiling_announcement() -> Announcement:
     """Says that compiling takes a while, if it does."""
-    return Announcement("compiling: once for this machine and version, 10 to 30 s")
+    return Announcement("compiling: once for this machine and version, 10 to 40 s")
 
 
 class Progress:
