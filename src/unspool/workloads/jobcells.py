@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from unspool.errors import InputError, UnknownName, shown
+from unspool.errors import InputError, shown
 from unspool.model.workload import Workload
 from unspool.workloads.accounting import workload_of_records
 from unspool.workloads.cells import CONVERSIONS, Conversion, tidied, to_instants, to_number, to_seconds, to_whole
 from unspool.workloads.delimited import Cells
 from unspool.workloads.files import AnyPath
+from unspool.workloads.table import positions_of
 
 __all__ = ["GIB", "JOBS_COLUMNS", "NEEDED", "OUR_COLUMNS", "SIZES", "workload_of_jobs"]
 
@@ -106,21 +107,8 @@ def _with_use(records: pl.DataFrame, maxrss_bytes: int | None) -> pl.DataFrame:
 
 def _found(cells: Cells, path: AnyPath, columns: Mapping[str, str], finish_needed: bool) -> dict[str, int]:
     """The position of each known column that the file has."""
-    names = (*JOBS_COLUMNS, *OUR_COLUMNS)
-    for name in columns:
-        if name not in names:
-            raise UnknownName("column", name, names)
-    there = f"the file has {', '.join(shown(name) for name in cells.header[:40])}"
-    found = {}
-    for name in names:
-        theirs = columns.get(name, name)
-        count = cells.header.count(theirs)
-        if count > 1:
-            raise InputError(f"{path}: two columns are named '{shown(theirs)}'; rename one of them ({there})")
-        if count and (name in _COLUMNS or name in OUR_COLUMNS):
-            found[name] = cells.header.index(theirs)
-        elif not count and name in columns:
-            raise InputError(f"{path}: no column '{shown(theirs)}' for {name}; {there}")
+    known, there = positions_of(cells, path, columns, (*JOBS_COLUMNS, *OUR_COLUMNS))
+    found = {name: at for name, at in known.items() if name in _COLUMNS or name in OUR_COLUMNS}
     spared = () if finish_needed or "run_time" not in found else ("finish_time",)
     missing = [name for name in NEEDED if name not in (*found, *spared)]
     if missing:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from unspool.workloads.files import AnyPath, opened, replaced
 from unspool.workloads.lines import first_record
 
 __all__ = [
-    "parted", "read_csv", "read_parquet", "recognises_csv", "recognises_parquet", "workload_of_cells", "write_csv",
-    "write_parquet",
+    "parted", "positions_of", "read_csv", "read_parquet", "recognises_csv", "recognises_parquet", "workload_of_cells",
+    "write_csv", "write_parquet",
 ]  # fmt: skip
 
 _NAMES = tuple(column.name for column in COLUMNS if column.name != "line")
@@ -185,14 +185,16 @@ def parted(
     return jobs, rejected
 
 
-def _found(cells: Cells, path: AnyPath, columns: Mapping[str, str]) -> dict[str, int]:
-    """The position of each of our columns that the file has."""
+def positions_of(
+    cells: Cells, path: AnyPath, columns: Mapping[str, str], names: Sequence[str]
+) -> tuple[dict[str, int], str]:
+    """The position of each of the names that the file has, under its own or as `columns` says; and what it has."""
     for ours in columns:
-        if ours not in _NAMES:
-            raise UnknownName("column", ours, _NAMES)
+        if ours not in names:
+            raise UnknownName("column", ours, names)
     there = f"the file has {', '.join(shown(name) for name in cells.header[:40])}"
     found = {}
-    for ours in _NAMES:
+    for ours in names:
         theirs = columns.get(ours, ours)
         count = cells.header.count(theirs)
         if count > 1:
@@ -201,6 +203,12 @@ def _found(cells: Cells, path: AnyPath, columns: Mapping[str, str]) -> dict[str,
             found[ours] = cells.header.index(theirs)
         elif ours in columns:
             raise InputError(f"{path}: no column '{shown(theirs)}' for {ours}; {there}")
+    return found, there
+
+
+def _found(cells: Cells, path: AnyPath, columns: Mapping[str, str]) -> dict[str, int]:
+    """The position of each of our columns that the file has."""
+    found, there = positions_of(cells, path, columns, _NAMES)
     missing = [name for name in _NEEDED if name not in found]
     if missing:
         example = f"--columns {missing[0]}={'duration' if missing[0] == 'run_time' else 'THEIRS'}"
