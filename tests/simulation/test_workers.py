@@ -13,10 +13,8 @@ from unspool.errors import RunError
 from unspool.policies.dispatchers.queues import (
     CATEGORY,
     FILTER,
-    LEAST_WORK,
     LIMITS,
     ORACLE,
-    ROUND_ROBIN,
     SHORTEST,
     SIMPLE,
     STATISTICS,
@@ -56,18 +54,6 @@ def test_limit_keeps_long_jobs_from_a_worker_unless_all_are_limited():
     assert [worker for worker, _ in placed(found)] == [1, 1, 0]
     found = run_workers(jobs, None, [(True, 3.0), (True, 4.0)], dispatcher=FILTER, predictor=ORACLE)
     assert [worker for worker, _ in placed(found)] == [0, 1, 0]
-
-
-def test_least_work_counts_seconds_and_not_jobs():
-    jobs = columns((0, 100), (0, 5), (0, 5), (0, 5))
-    found = run_workers(jobs, None, [(True, OPEN)] * 2, dispatcher=LEAST_WORK, predictor=ORACLE)
-    assert [worker for worker, _ in placed(found)] == [0, 1, 1, 1]
-
-
-def test_turns_skip_workers_that_are_off():
-    jobs = columns(*[(at, 1) for at in range(4)])
-    found = run_workers(jobs, None, [(True, OPEN), (False, OPEN), (True, OPEN)], dispatcher=ROUND_ROBIN)
-    assert [worker for worker, _ in placed(found)] == [0, 2, 0, 2]
 
 
 def test_without_an_active_worker_the_job_is_named():

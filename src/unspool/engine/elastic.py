@@ -223,7 +223,6 @@ def _families(cloud: Cloud) -> list[str]:
 
 def _kinds(cloud: Cloud, groups: int) -> Array:
     kinds = np.zeros(len(cloud.types), KIND)
-    kinds["cores"] = [kind.cores for kind in cloud.types]
     kinds["vcpus"] = [kind.vcpus for kind in cloud.types]
     families = _families(cloud)
     kinds["quota"] = [1 + families.index(kind.family) for kind in cloud.types]

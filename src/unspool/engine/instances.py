@@ -13,18 +13,18 @@ from unspool.engine.draws import RECLAIMS, draw
 from unspool.engine.events import KIND_SHIFT, RECLAIM, STOP, UP, push_event
 from unspool.engine.fullest import put_in, take_out
 from unspool.engine.journal import arrive, end_attempt
-from unspool.engine.machines import free_machines, is_on_machine, set_machine
+from unspool.engine.machines import free_machines, give_machine, is_on_machine
 from unspool.engine.order import note_end
 from unspool.engine.state import DECIDE, LOST, QUEUED, ROOM, Array, Core, Elastic, Order, Place
 
 __all__ = [
-    "ANYWAY", "ON_DEMAND", "RESERVED", "SERVER", "SPOT", "arm_stop", "bring_up", "broken_off", "cheapest_kind",
+    "ANYWAY", "ON_DEMAND", "SPOT", "arm_stop", "bring_up", "broken_off", "cheapest_kind",
     "fixed_that_fit", "has_room_for", "hold_machines", "index_machine", "is_stale_end", "leave_machines",
-    "lose_instance", "may_start_one", "next_tick",
-    "only_stops_are_left", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
+    "lose_instance", "may_start_one", "next_tick", "only_stops_are_left", "room_for_stops", "start_instance",
+    "stop_if_idle", "tree_of", "wake",
 ]  # fmt: skip
 
-SERVER, RESERVED, ON_DEMAND, SPOT = 0, 1, 2, 3
+_RESERVED, ON_DEMAND, SPOT = 1, 2, 3
 # The trees of the index: machines that are paid anyway, and the instances of each plan.
 ANYWAY = 0
 _SPARE = 64  # events beyond those that are counted: ticks, wakes
@@ -33,7 +33,7 @@ _SPARE = 64  # events beyond those that are counted: ticks, wakes
 @inlined
 def tree_of(plan: int) -> int:
     """The tree that machines of a plan stand in."""
-    return max(plan - RESERVED, ANYWAY)
+    return max(plan - _RESERVED, ANYWAY)
 
 
 @inlined
@@ -147,16 +147,7 @@ def _end_instance(core: Core, place: Place, elastic: Elastic, machine: int) -> N
     _count(elastic, elastic.instances[machine]["kind"], -1)
     if elastic.rule[0]["binds"] == 0:
         elastic.lots[elastic.instances[machine]["job"]]["waits"] = 0  # it is looked at again, if it waits still
-    _give(core, place, elastic, machine, 0.0)
-
-
-@compiled
-def _give(core: Core, place: Place, elastic: Elastic, machine: int, share: float) -> None:
-    """Give a machine all that it has, or nothing; whatever was found out about room no longer holds."""
-    set_machine(core, place, elastic.capacity, machine, share)
-    core.clock[0]["releases"] += 1
-    core.clock[0]["dirty"] = 1
-    core.clock[0]["planning"] = 0  # plans are made anew
+    give_machine(core, place, elastic.capacity, machine, 0.0)
 
 
 @compiled
@@ -164,7 +155,7 @@ def bring_up(core: Core, place: Place | None, elastic: Elastic | None, machine: 
     """An instance has booted and can be used; if the job that it was started for goes on waiting, that is looked at."""
     if elastic is None or place is None or elastic.instances[machine]["stop"] >= 0.0:
         return
-    _give(core, place, elastic, machine, 1.0)
+    give_machine(core, place, elastic.capacity, machine, 1.0)
     elastic.lots[elastic.instances[machine]["job"]]["waits"] = 0
     arm_stop(core, elastic, machine)
 
@@ -341,7 +332,7 @@ def is_stale_end(core: Core, elastic: Elastic | None, job: int, time: float) -> 
     if elastic is None:
         return False
     attempt = core.attempts[core.fate[job]["attempt"]]
-    if core.attempts[core.fate[job]["attempt"]]["finish"] >= 0.0:
+    if attempt["finish"] >= 0.0:
         return True
     return bool(attempt["start"] + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"]) != time)
 

@@ -13,8 +13,8 @@ from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import Array, Core, Later, Place
 
 __all__ = [
-    "change_gain", "clear_later", "free_machines", "is_on_machine", "licences_suffice", "set_machine", "take_picked",
-    "touch", "units_left", "units_that_fit", "watch",
+    "change_gain", "clear_later", "free_machines", "give_machine", "is_on_machine", "licences_suffice", "set_machine",
+    "take_picked", "touch", "units_left", "units_that_fit", "watch",
 ]  # fmt: skip
 
 
@@ -136,6 +136,15 @@ def set_machine(core: Core, place: Place, capacity: Array, machine: int, share: 
     else:
         bitset.discard(place.bits, len(machines), machine)
     _count_watched(core, place, machine)
+
+
+@compiled
+def give_machine(core: Core, place: Place, capacity: Array, machine: int, share: float) -> None:
+    """The same for a machine that comes or goes: whatever was found out about room no longer holds."""
+    set_machine(core, place, capacity, machine, share)
+    core.clock[0]["releases"] += 1
+    core.clock[0]["dirty"] = 1
+    core.clock[0]["planning"] = 0  # plans are made anew
 
 
 @compiled

@@ -6,7 +6,7 @@ import math
 
 from unspool.engine.compiled import compiled
 from unspool.engine.journal import arrive, cancel_end, end_attempt, release_dependents
-from unspool.engine.machines import free_machines, is_on_machine, set_machine
+from unspool.engine.machines import free_machines, give_machine, is_on_machine
 from unspool.engine.order import note_end
 from unspool.engine.state import LOST, NEVER, Core, Links, Order, Outage, Place
 
@@ -42,18 +42,9 @@ def change_machine(
     outage.down[machine] = before + outage.changes[at]["step"]
     if before == 0:
         _lose_jobs(core, place, outage, order, links, machine)
-        _set(core, place, outage, machine, 0.0)
+        give_machine(core, place, outage.capacity, machine, 0.0)
     elif outage.down[machine] == 0:
-        _set(core, place, outage, machine, 1.0)
-
-
-@compiled
-def _set(core: Core, place: Place, outage: Outage, machine: int, share: float) -> None:
-    """Give a machine all that it has, or nothing; whatever was found out about room no longer holds."""
-    set_machine(core, place, outage.capacity, machine, share)
-    core.clock[0]["releases"] += 1
-    core.clock[0]["dirty"] = 1
-    core.clock[0]["planning"] = 0  # plans are made anew
+        give_machine(core, place, outage.capacity, machine, 1.0)
 
 
 @compiled

@@ -208,7 +208,6 @@ ELASTIC = np.dtype(
 )
 KIND = np.dtype(
     [
-        ("cores", "i8"),
         ("vcpus", "i8"),
         ("quota", "i8"),  # of its family
         ("group", "i8"),

@@ -30,7 +30,6 @@ DESK = np.dtype(
         ("turns", "i8"),  # of workers that were switched on or off
         ("queued", "i8"),  # jobs that wait in one queue for all
         ("failed", "i8"),  # a job for which no worker was active, from 1; 0: none
-        ("turn_of", "i8"),  # whose turn it is, for those that take turns
         # What the experiment is made of, by code.
         ("dispatcher", "i8"),
         ("predictor", "i8"),
@@ -67,7 +66,6 @@ WORKER = np.dtype(
         ("count", "i8"),  # jobs in its queue, with the one that runs
         ("first", "i8"),
         ("last", "i8"),
-        ("work", "f8"),  # estimated durations of those
     ],
     align=True,
 )
@@ -103,7 +101,6 @@ def enqueue(desk: Desk, job: int, worker: int) -> None:
         workers[worker]["first"] = job
     workers[worker]["last"] = job
     workers[worker]["count"] += 1
-    workers[worker]["work"] += jobs[job]["estimate"]
     jobs[job]["worker"] = worker
     jobs[job]["start"] = start
     jobs[job]["finish"] = start + jobs[job]["duration"]
@@ -150,9 +147,6 @@ def _leave(desk: Desk, worker: int) -> None:
     job = workers[worker]["first"]
     workers[worker]["first"] = jobs[job]["next"]
     workers[worker]["count"] -= 1
-    workers[worker]["work"] -= jobs[job]["estimate"]
-    if workers[worker]["count"] == 0:
-        workers[worker]["work"] = 0.0
     at = desk.desk[0]["seen"]
     jobs[job]["order"] = at
     desk.seen[at] = job

@@ -63,7 +63,6 @@ def _finish_until(desk: Desk, waiting: Array, time: float) -> None:
         rule[0]["now"] = earliest
         job = workers[ending]["first"]
         workers[ending]["count"] -= 1
-        workers[ending]["work"] -= jobs[job]["estimate"]
         jobs[job]["order"] = rule[0]["seen"]
         desk.seen[rule[0]["seen"]] = job
         rule[0]["seen"] += 1
@@ -89,7 +88,6 @@ def _start(desk: Desk, job: int, worker: int) -> None:
     jobs, workers = desk.jobs, desk.workers
     workers[worker]["count"] = 1
     workers[worker]["first"] = workers[worker]["last"] = job
-    workers[worker]["work"] = jobs[job]["estimate"]
     jobs[job]["worker"] = worker
     jobs[job]["start"] = desk.desk[0]["now"]
     jobs[job]["finish"] = desk.desk[0]["now"] + jobs[job]["duration"]

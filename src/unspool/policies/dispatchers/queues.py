@@ -1,4 +1,4 @@
-"""Dispatchers that are compiled: by the length of queues, by limits, by work, in turn; and what guesses durations."""
+"""Dispatchers that are compiled: by the length of queues, and by limits; and what guesses durations."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from unspool.engine.state import NEVER
 from unspool.engine.workers import Desk, estimate_of, set_active
 
 __all__ = [
-    "CATEGORY", "DISPATCHERS", "FILTER", "LEAST_WORK", "LIMITS", "NOBODY", "ORACLE", "PREDICTORS", "ROUND_ROBIN",
-    "SHORTEST", "SIMPLE", "STATISTICS", "STRATEGIES", "ZERO", "adapt_simply", "choose", "predict",
+    "CATEGORY", "FILTER", "LIMITS", "NOBODY", "ORACLE", "SHORTEST", "SIMPLE", "STATISTICS", "ZERO", "adapt_simply",
+    "choose", "predict",
 ]  # fmt: skip
 
-SHORTEST, FILTER, LEAST_WORK, ROUND_ROBIN = 0, 1, 2, 3
+SHORTEST, FILTER = 0, 1
 LIMITS, ZERO, ORACLE, STATISTICS = 0, 1, 2, 3
 NOBODY, SIMPLE, CATEGORY = 0, 1, 2
-DISPATCHERS = {"shortest-queue": SHORTEST, "duration-filter": FILTER, "least-work": LEAST_WORK, "in-turn": ROUND_ROBIN}
-PREDICTORS = {"limits": LIMITS, "zero": ZERO, "oracle": ORACLE, "statistics": STATISTICS}
-STRATEGIES = {"none": NOBODY, "simple": SIMPLE, "category": CATEGORY}
 
 
 @compiled
@@ -38,40 +35,23 @@ def predict(desk: Desk, job: int) -> float:
 @compiled
 def choose(desk: Desk, job: int) -> int:
     """The worker for a job among those that are active, the one with the lowest number on ties; -1 if none is."""
-    kind = desk.desk[0]["dispatcher"]
-    if kind == ROUND_ROBIN:
-        return _next_in_turn(desk)
-    if kind == FILTER:
-        worker = _least(desk, desk.jobs[job]["estimate"], False)
+    if desk.desk[0]["dispatcher"] == FILTER:
+        worker = _fewest(desk, desk.jobs[job]["estimate"])
         if worker >= 0:
             return worker
-    return _least(desk, -NEVER, kind == LEAST_WORK)
+    return _fewest(desk, -NEVER)
 
 
 @compiled
-def _least(desk: Desk, estimate: float, by_work: bool) -> int:
-    """The active worker with the fewest jobs, or the least work, whose limit is not below an estimate."""
+def _fewest(desk: Desk, estimate: float) -> int:
+    """The active worker with the fewest jobs whose limit is not below an estimate."""
     workers = desk.workers
     found = -1
-    least = NEVER
     for worker in range(len(workers)):
-        if workers[worker]["active"] != 0 and workers[worker]["limit"] >= estimate:
-            load = workers[worker]["work"] if by_work else float(workers[worker]["count"])
-            if load < least:
-                least = load
-                found = worker
+        is_open = workers[worker]["active"] != 0 and workers[worker]["limit"] >= estimate
+        if is_open and (found < 0 or workers[worker]["count"] < workers[found]["count"]):
+            found = worker
     return found
-
-
-@compiled
-def _next_in_turn(desk: Desk) -> int:
-    count = len(desk.workers)
-    for step in range(count):
-        worker = (desk.desk[0]["turn_of"] + step) % count
-        if desk.workers[worker]["active"] != 0:
-            desk.desk[0]["turn_of"] = (worker + 1) % count
-            return int(worker)
-    return -1
 
 
 @compiled
