@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from unspool.errors import InputError, UnknownName
 from unspool.model.cloud import Cloud
+from unspool.model.network import Network
 from unspool.model.prices import Price
 
 __all__ = ["SELECTIONS", "MachineGroup", "MachineType", "Partition", "Platform"]
@@ -62,7 +63,8 @@ class Platform:
     """Where jobs run. `is_pool` says that machines have no identity: only the number of cores counts.
 
     `qos` has the priority of each quality of service. With a `cloud`, machines beside those of the groups are brought
-    up and down in the course of the run.
+    up and down in the course of the run. With a `network`, machine m is its host m, and jobs whose profiles say so
+    share processors and links.
 
     >>> Platform.pool(480).cores
     480
@@ -76,6 +78,7 @@ class Platform:
     name: str = "platform"
     qos: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     cloud: Cloud | None = None
+    network: Network | None = None
 
     def __post_init__(self) -> None:
         names = [group.machine.name for group in self.groups]

@@ -6,16 +6,18 @@ metrics and the writers read them and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.model.profile import Profile
 
 __all__ = ["COLUMNS", "MOST_CORES", "MOST_SECONDS", "REJECTED_SCHEMA", "Column", "Workload", "rejected_table"]
 
@@ -58,6 +60,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("queue", pl.String, "", "queue it was submitted to", "unknown"),
     Column("partition", pl.String, "", "partition of the platform that it must run on", "any machine"),
     Column("application", pl.String, "", "what it runs", "unknown"),
+    Column("profile", pl.String, "", "name of the profile that says what it does", "it takes its run time"),
+    Column("details", pl.String, "", "what else the log says of it, as a JSON object", "nothing"),
     Column("priority", pl.Float64, "", "how urgent it is, the higher the sooner", "0"),
     Column("qos", pl.String, "", "quality of service that it was submitted with", "none"),
     Column("depends_on", pl.String, "", "ids of jobs that must have ended, separated by commas", "none"),
@@ -99,7 +103,8 @@ def rejected_table(rows: Sequence[tuple[int | None, str | None, str]] = ()) -> p
 class Workload:
     """Jobs in the order of their submission, with what the log says of itself.
 
-    Make one with `Workload.of(table)`, which checks and sorts; the constructor takes what is already so.
+    Make one with `Workload.of(table)`, which checks and sorts; the constructor takes what is already so. A job whose
+    profile is more than a delay has the run time 0 here: how long it takes is known when it has run.
     """
 
     table: pl.DataFrame
@@ -110,6 +115,7 @@ class Workload:
     max_machines: int | None = None
     rejected: pl.DataFrame = field(default_factory=rejected_table)
     notes: tuple[str, ...] = ()
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def of(cls, table: pl.DataFrame, **facts: Any) -> Workload:
@@ -153,7 +159,8 @@ class Workload:
     def digest(self) -> str:
         """A fingerprint of the jobs: the same for the same jobs, whatever kind of file they were read from.
 
-        Names of columns and their values count; empty columns, line numbers and what the log says of itself do not.
+        Names of columns and their values count, and profiles; empty columns, line numbers and what the log says of
+        itself do not.
         """
         mark = blake2b(digest_size=16)
         for name in sorted(self.table.columns):
@@ -161,6 +168,8 @@ class Workload:
             if name != "line" and values.null_count() < len(values):
                 mark.update(f"{name}:{len(values)}:".encode())
                 mark.update(_bytes_of(values))
+        for name in sorted(self.profiles):
+            mark.update(f"{name}={self.profiles[name]!r};".encode())
         return mark.hexdigest()
 
     def _repr_html_(self) -> str:
