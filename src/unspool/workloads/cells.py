@@ -174,7 +174,20 @@ _TEXT = Conversion(to_text, "text")
 _TIMES = ("ineligible_time", "run_time", "walltime", "think_time", "logged_wait", "cpu_time")
 _COUNTS = ("cores", "machines", "gpus", "logged_cores", "requested_cores", "status")
 _SIZES = ("memory_bytes", "used_memory_bytes")
-_NAMES = ("job_id", "licences", "user", "group", "project", "queue", "partition", "application", "qos", "depends_on")
+_NAMES = (
+    "job_id",
+    "licences",
+    "user",
+    "group",
+    "project",
+    "queue",
+    "partition",
+    "application",
+    "profile",
+    "details",
+    "qos",
+    "depends_on",
+)
 
 CONVERSIONS = {
     **dict.fromkeys(_TIMES, _SECONDS),
