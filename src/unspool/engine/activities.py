@@ -162,7 +162,7 @@ def _unschedule(rule: Array, activities: Array, heap: Array, slot: int) -> None:
 @inlined
 def _scheduled(activities: Array, heap: Array, slot: int) -> float:
     at = activities[slot]["place"]
-    return heap[at]["time"] if at >= 0 else NEVER  # type: ignore[no-any-return]
+    return heap[at]["time"] if at >= 0 else NEVER
 
 
 # Components: rings of activities, with a leader who knows how many there are.
@@ -483,7 +483,7 @@ def done_fraction(activities: Array, slot: int, now: float) -> float:
     """How much of a task is done."""
     if activities[slot]["kind"] != FLOWS:
         return 0.0
-    left = activities[slot]["left"] - activities[slot]["rate"] * (now - activities[slot]["since"])
+    left: float = activities[slot]["left"] - activities[slot]["rate"] * (now - activities[slot]["since"])
     return 1.0 - max(left, 0.0)
 
 

@@ -216,10 +216,10 @@ def _take_of_fat(resources: Array, left: Array, share: Array, listed: Array, cou
 
 @compiled
 def _is_some_exhausted(left: Array, listed: Array, count: int) -> bool:
+    found = False
     for at in range(count):
-        if left[listed[at]] == 0.0:
-            return True
-    return False
+        found = found or left[listed[at]] == 0.0
+    return found
 
 
 @compiled

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DONE", "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT",
-    "FATE", "GUESS", "HELD", "HOLD", "INSTANCE", "JOB", "KILLED", "KIND", "LINK", "LOST", "LOT", "MACHINE", "NEVER",
-    "NODE", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "QUEUED", "QUOTA", "REJECTED", "RESOURCE", "ROOM", "ROW",
-    "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING",
-    "WAY", "WORD", "Array", "Core", "Elastic", "Guess", "Later", "Links", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State",
-    "longer",
+    "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DONE",
+    "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
+    "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOST", "LOT", "MACHINE", "MOVE", "NEVER", "NODE",
+    "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "RESOURCE",
+    "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SEGMENT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT",
+    "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess", "Later",
+    "Links", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
 ]  # fmt: skip
 
 
@@ -27,8 +28,8 @@ Array = np.ndarray[Any, Any]
 # Why a compiled loop returned.
 DONE, DECIDE, DEFER, ROOM, PAUSE, UNTIL, PREDICT, OUTAGES = 0, 1, 2, 3, 4, 5, 6, 7
 
-# States of a job. An attempt ends in one of the last four.
-UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED, LOST = 0, 1, 2, 3, 4, 5, 6, 7
+# States of a job. An attempt ends in one of the last five.
+UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED, LOST, FAILED = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 NEVER = float("inf")
 
@@ -328,6 +329,61 @@ DUE = np.dtype([("time", "f8"), ("activity", "i8")], align=True)
 CROWD = np.dtype([("executors", "i8"), ("squares", "i8"), ("host", "i8")], align=True)  # squares: summed over hosts
 WAY = np.dtype([("first", "i8"), ("count", "i8"), ("latency", "f8")], align=True)  # part of a route, as links
 
+# What jobs do once they run.
+FLUID = np.dtype(
+    [
+        ("launched", "i8"),  # attempts whose jobs have begun to do what they do
+        ("strict", "i8"),  # 1: a delay that ends with the walltime is cut by it, as in Batsim
+        ("slots", "i8"),  # of frames that were ever in use,
+        ("spare", "i8"),  # and the first of those given back, -1 for none
+        ("todo", "i8"),  # moves that are to be made
+        ("leaves", "i8"),  # the most activities that one job can have at once,
+        ("nodes", "i8"),  # frames that it can need,
+        ("elements", "i8"),  # and elements of a task
+        ("said", "i8"),  # messages of jobs,
+        ("letters", "i8"),  # and messages to them
+        ("stuck", "i8"),  # a job whose task has no way between two of its hosts; -1: none has
+    ],
+    align=True,
+)
+PROGRAM = np.dtype(
+    [
+        ("kind", "i8"),
+        ("code", "i8"),
+        ("first", "i8"),  # member, or amount: cpu, then com,
+        ("count", "i8"),  # and how many members, or executors
+        ("repeat", "i8"),
+        ("spread", "i8"),
+        ("seconds", "f8"),
+        ("cpu", "f8"),
+        ("com", "f8"),
+        ("storage", "i8"),  # host,
+        ("other", "i8"),  # and the one that data are moved to
+        ("bit", "i8"),  # of those that wait for a message: its place in the masks of messages
+        ("follows", "i8", (3,)),  # and what then follows: match, no match, no message; -1: nothing does
+    ],
+    align=True,
+)
+FRAME = np.dtype(
+    [
+        ("program", "i8"),
+        ("job", "i8"),
+        ("parent", "i8"),
+        ("member", "i8"),  # that runs now, counted over repetitions
+        ("open", "i8"),  # members that still run
+        ("code", "i8"),
+        ("activity", "i8"),  # -1: none
+        ("since", "f8"),
+        ("next", "i8"),  # frame of the same job
+        ("before", "i8"),
+    ],
+    align=True,
+)
+MOVE = np.dtype([("frame", "i8"), ("program", "i8"), ("code", "i8")], align=True)  # begin a program, or end a frame
+SEAT = np.dtype([("first", "i8"), ("count", "i8")], align=True)
+SAID = np.dtype([("time", "f8"), ("job", "i8"), ("program", "i8")], align=True)
+LETTER = np.dtype([("mask", "i8"), ("next", "i8")], align=True)
+
 
 class Core(NamedTuple):
     """Time, jobs, what waits and what runs."""
@@ -469,6 +525,27 @@ class Routes(NamedTuple):
     groups: Array  # and those that have some
 
 
+class Fluid(NamedTuple):
+    """What jobs do once they run, and how far they are."""
+
+    rule: Array  # `FLUID`
+    programs: Array  # `PROGRAM` of each profile
+    members: Array  # programs that programs are made of
+    amounts: Array  # flops and bytes of tasks
+    program_of: Array  # that each job runs; -1: it takes its run time
+    frames: Array  # `FRAME`: a program in the course of its run
+    top: Array  # the first frame of each job's, -1 for none
+    codes: Array  # that each job returned
+    seats: Array  # `SEAT` of each job: where its executors stand in `executors`; -1: one a unit of its machines
+    executors: Array  # hosts
+    todo: Array  # `MOVE`
+    said: Array  # `SAID`
+    letters: Array  # `LETTER`
+    mail: Array  # [job, 2] the first and the last letter to each job, -1 for none
+    sharing: Sharing
+    routes: Routes
+
+
 class Links(NamedTuple):
     """Which job waits for the end of which."""
 
@@ -482,9 +559,9 @@ class State(NamedTuple):
 
     A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
     the others only serve EASY, conservative backfilling, dependencies, orders that change with time, predictors,
-    machines that come and go, and those that are brought up and down. Numba compiles a function for the types that it
-    is given and leaves out the branch of `if place is None` that cannot be taken, so that a run compiles no more than
-    it needs.
+    machines that come and go, those that are brought up and down, and work that shares a network. Numba compiles a
+    function for the types that it is given and leaves out the branch of `if place is None` that cannot be taken, so
+    that a run compiles no more than it needs.
     """
 
     core: Core
@@ -497,6 +574,7 @@ class State(NamedTuple):
     guess: Guess | None = None
     outage: Outage | None = None
     elastic: Elastic | None = None
+    fluid: Fluid | None = None
 
 
 def longer(array: Array, least: int) -> Array:

@@ -10,9 +10,9 @@ from unspool.engine.activities import LATENT, block_of, new_slot, start_flow
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import NEVER, Array, Routes, Sharing
 
-__all__ = ["NO_ROOM", "NO_WORK", "begin_task", "clear_task", "send", "send_to_all"]
+__all__ = ["NO_WORK", "begin_task", "clear_task", "send", "send_to_all"]
 
-NO_WORK, NO_ROOM = -1, -2
+NO_WORK = -1
 _SHARED, _TWIN, _FAT, _BOUND = 0, 1, 2, 3
 
 
@@ -146,7 +146,7 @@ def _send_between(sharing: Sharing, routes: Routes, one: int, other: int, amount
 
 @compiled
 def begin_task(sharing: Sharing, routes: Routes, owner: int, count: int, now: float) -> int:
-    """Start the task in the making on its executors; returns its slot, or that there is no work, or no room for it."""
+    """Start the task in the making on its executors, for which there is room; returns its slot, or `NO_WORK`."""
     rule, activities, resources = sharing.rule, sharing.activities, sharing.resources
     is_uneven = _is_uneven(rule, resources, routes)
     is_plain = 1
@@ -173,8 +173,6 @@ def begin_task(sharing: Sharing, routes: Routes, owner: int, count: int, now: fl
     if in_all == 0 and wire_bound == NEVER:
         return NO_WORK
     first = _new_block(rule, sharing.uses, sharing.blocks, in_all)
-    if first < 0:
-        return NO_ROOM
     slot = new_slot(rule, activities, LATENT, owner)
     activities[slot]["element"] = first
     activities[slot]["shared"] = shared
@@ -213,12 +211,12 @@ def _is_uneven(rule: Array, resources: Array, routes: Routes) -> int:
 
 @compiled
 def _new_block(rule: Array, uses: Array, blocks: Array, count: int) -> int:
-    """Room for so many elements in a row; -1 where there is none."""
+    """Room for so many elements in a row."""
     kind = block_of(count)
     first: int = blocks[kind]
     if first >= 0:
         blocks[kind] = uses[first]
-    elif rule[0]["top"] + (1 << kind) <= len(uses):
+    else:
         first = rule[0]["top"]
         rule[0]["top"] = first + (1 << kind)
     return first

@@ -20,17 +20,16 @@ from unspool.engine.state import (
     Sharing,
     longer,
 )
-from unspool.model.network import Network
+from unspool.model.network import Contention, Network
 
-__all__ = ["TCP_GAMMA", "grow_sharing", "routes_of", "sharing_on"]
+__all__ = ["grow_sharing", "routes_of", "sharing_on"]
 
-TCP_GAMMA = 4194304.0
 _BLOCKS = 48
 _ACTIVITIES = 64
 _ELEMENTS = 1024
 
 
-def sharing_on(network: Network, *, is_clean: bool = False, gamma: float = TCP_GAMMA) -> Sharing:
+def sharing_on(network: Network, contention: Contention) -> Sharing:
     """Resources that nobody uses yet."""
     hosts, links = network.hosts, network.links
     resources = np.zeros(len(hosts) + len(links), RESOURCE)
@@ -43,16 +42,16 @@ def sharing_on(network: Network, *, is_clean: bool = False, gamma: float = TCP_G
     of_link["is_fat"] = [link.is_fat for link in links]
     _pair_twins(network, resources)
     rule = np.zeros(1, SHARING)
-    rule["clean"] = is_clean
-    rule["gamma"] = gamma
+    rule["clean"] = contention.sharing == "clean"
+    rule["gamma"] = contention.tcp_gamma
     rule["hosts"] = len(hosts)
     rule["spare"] = -1
     return Sharing(
         rule, resources, np.zeros(len(resources)), np.zeros(len(resources), np.int64), np.zeros(len(resources)),
         np.zeros(len(resources), np.int64), np.zeros(_ACTIVITIES, ACTIVITY),
-        np.zeros(_ELEMENTS, ELEMENT), np.zeros(_ELEMENTS, np.int64), np.zeros(_ELEMENTS, BESIDE), np.full(_BLOCKS, -1, np.int64),
-        np.zeros(_ACTIVITIES, DUE), np.zeros(len(resources), np.int64), np.zeros(2 * _ACTIVITIES, np.int64),
-        np.zeros(_ACTIVITIES + 1, np.int64),
+        np.zeros(_ELEMENTS, ELEMENT), np.zeros(_ELEMENTS, np.int64), np.zeros(_ELEMENTS, BESIDE),
+        np.full(_BLOCKS, -1, np.int64), np.zeros(_ACTIVITIES, DUE), np.zeros(len(resources), np.int64),
+        np.zeros(2 * _ACTIVITIES, np.int64), np.zeros(_ACTIVITIES + 1, np.int64),
     )  # fmt: skip
 
 
@@ -84,13 +83,15 @@ def routes_of(network: Network, most_executors: int) -> Routes:
     groups = max(network.group, default=-1) + 1
     between = np.zeros((groups, groups), WAY)
     between["count"] = -1
-    ways = [_ways(parts, links, latency) for parts in (network.leaving, network.arriving, network.itself)]
+    leaving, arriving, itself = (
+        _ways(parts, links, latency) for parts in (network.leaving, network.arriving, network.itself)
+    )
     for (one, other), way in network.between.items():
         between[one, other] = _way(way, links, latency)
     count = len(network.hosts) + len(network.links)
     return Routes(
-        np.array(network.group, np.int64), *ways, between, np.array(links, np.int64) + len(network.hosts),
-        np.zeros(count), np.zeros(len(network.links), np.int64), np.zeros(most_executors, np.int64),
+        np.array(network.group, np.int64), leaving, arriving, itself, between,
+        np.array(links, np.int64) + len(network.hosts), np.zeros(count), np.zeros(len(network.links), np.int64), np.zeros(most_executors, np.int64),
         np.zeros(most_executors), np.zeros(len(network.hosts), np.int64), np.zeros(groups, CROWD),
         np.zeros(groups, np.int64),
     )  # fmt: skip
@@ -112,11 +113,12 @@ def _way(part: tuple[int, ...], links: list[int], latency: Array) -> tuple[int, 
     return first, len(part), total
 
 
-def grow_sharing(sharing: Sharing, most_elements: int) -> Sharing:
-    """Twice the room for activities, and room for a task of so many elements."""
-    rule = sharing.rule[0]
-    slots = max(2 * len(sharing.activities), int(rule["slots"]) + 1)
-    top = int(rule["top"]) + 2 * most_elements
+def grow_sharing(sharing: Sharing, activities: int, elements: int) -> Sharing:
+    """Room for so many more activities and elements; where one array grows, it doubles."""
+    slots = int(sharing.rule[0]["slots"]) + activities
+    if slots > len(sharing.activities):
+        slots = max(slots, 2 * len(sharing.activities))
+    top = int(sharing.rule[0]["top"]) + elements
     return sharing._replace(
         activities=longer(sharing.activities, slots),
         heap=longer(sharing.heap, slots),

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.instances import ON_DEMAND
-from unspool.engine.state import COMPLETED, KILLED, LOST, RUNNING, TIMED_OUT
+from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT
 from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud
 from unspool.model.platform import MachineType, Platform
@@ -18,7 +18,8 @@ __all__ = ["allocations_of", "attempts_of", "instances_of", "jobs_of", "machines
 # Where machines are brought up and down, a job is on whole hosts, and what it had of them says what it pays.
 _KEPT_IN_CLOUD = ("memory_bytes", "gpus", "logged_wait")
 _KEPT = ("job_id", "user", "group", "project", "queue", "partition", "application", "submit_time", "walltime")
-_HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed", LOST: "lost"}
+_HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed", LOST: "lost",
+        FAILED: "failed"}  # fmt: skip
 
 
 def attempts_of(engine: Engine) -> pl.DataFrame:

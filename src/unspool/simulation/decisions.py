@@ -9,6 +9,7 @@ from unspool.engine.events import WAKE
 from unspool.engine.journal import cancel_end, end_attempt, reject_waiting, release_dependents
 from unspool.engine.machines import free_machines
 from unspool.engine.profile import give_back_time
+from unspool.engine.programs import forget_job
 from unspool.engine.selection import pick
 from unspool.engine.starts import start_by_count, start_on_picked
 from unspool.engine.state import KILLED, QUEUED, RUNNING, Place
@@ -99,6 +100,7 @@ def _kill(engine: Engine, decision: Kill) -> None:
     job = _job(engine, decision, RUNNING, "is not running")
     core, state = engine.core, engine.state
     cancel_end(core, job)
+    forget_job(state.fluid, job)
     free_machines(core, state.place, job)
     give_back_time(core, state.plan, job)
     end_attempt(core, job, KILLED)

@@ -19,7 +19,8 @@ from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
 from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
-from unspool.errors import DecisionError, RunError
+from unspool.errors import DecisionError, InputError, RunError
+from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
@@ -69,13 +70,16 @@ class Engine:
         kill_at_walltime: bool = False,
         outages: Outages | None = None,
         on_loss: OnLoss | None = None,
+        contention: Contention | None = None,
     ) -> None:
         self.workload = workload
         self.platform = platform
         self.seed = seed
         self.clairvoyant = False
         self.annotations: dict[str, list[str]] = {}
-        self._problem: Problem = pose(workload, platform, seed=seed, kill_at_walltime=kill_at_walltime)
+        self._problem: Problem = pose(
+            workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, contention=contention
+        )
         self.state: State = self._problem.state
         self._turned_away: list[tuple[int | None, str | None, str]] = []
         self._pending: dict[int, list[Decision]] = {}
@@ -214,6 +218,22 @@ class Engine:
                 ", …" if left > _SHOWN else ""
             )
             raise RunError(f"nothing is left to happen, but the policy let {left} jobs wait for ever: {shown}")
+        if until == float("inf"):
+            self._refuse_stuck()
+
+    def _refuse_stuck(self) -> None:
+        """Complain of jobs that began something that cannot end."""
+        fluid = self.state.fluid
+        if fluid is None:
+            return
+        if fluid.rule[0]["stuck"] >= 0:
+            job = self.id_of(int(fluid.rule[0]["stuck"]))
+            raise InputError(f"job {job}: {self.platform.name} has no route between two of the hosts that it uses")
+        running = np.flatnonzero(self.attempts["how"] == RUNNING)
+        if len(running):
+            shown = ", ".join(self.id_of(int(job)) for job in self.attempts["job"][running[:_SHOWN]])
+            more = ", …" if len(running) > _SHOWN else ""
+            raise RunError(f"nothing is left to happen, but {len(running)} jobs run for ever: {shown}{more}")
 
     # Other futures.
 

@@ -10,14 +10,12 @@ import numpy as np
 from unspool.engine.activities import next_due, set_speed, settle, take_due
 from unspool.engine.compiled import compiled
 from unspool.engine.state import NEVER, Array, Routes, Sharing
-from unspool.engine.tasks import NO_ROOM, NO_WORK, begin_task, clear_task, send
-from unspool.engine.wiring import TCP_GAMMA, grow_sharing, routes_of, sharing_on
-from unspool.errors import InputError, UnknownName
-from unspool.model.network import Network
+from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send
+from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
+from unspool.errors import InputError
+from unspool.model.network import Contention, Network
 
-__all__ = ["SHARINGS", "FluidTask", "SpeedChange", "finish_times"]
-
-SHARINGS: tuple[str, ...] = ("simgrid", "clean")
+__all__ = ["FluidTask", "SpeedChange", "finish_times"]
 
 
 @dataclass(frozen=True)
@@ -44,22 +42,18 @@ def finish_times(
     network: Network,
     tasks: Sequence[FluidTask],
     changes: Sequence[SpeedChange] = (),
-    *,
-    sharing: str = "simgrid",
-    gamma: float = TCP_GAMMA,
+    contention: Contention | None = None,
 ) -> list[float]:
-    """When each task ends, infinite where it never does: `simgrid` to SimGrid's digits, or `clean`.
+    """When each task ends, infinite where it never does.
 
     >>> from unspool.model.network import Host, Network
     >>> one = Network((Host("h", (1e9,)),), (), (0,), ((),), ((),), ((),), {})
     >>> finish_times(one, [FluidTask("a", 0.0, (0,), (1e9,)), FluidTask("b", 0.0, (0,), (4e9,))])
     [2.0, 5.0]
     """
-    if sharing not in SHARINGS:
-        raise UnknownName("sharing", sharing, SHARINGS)
     most = max((len(task.hosts) for task in tasks), default=0)
     routes = routes_of(network, most)
-    flowing = sharing_on(network, is_clean=sharing == "clean", gamma=gamma)
+    flowing = sharing_on(network, contention or Contention())
     finish = np.full(len(tasks), NEVER)
     steps = sorted(
         [(task.start, 1, at) for at, task in enumerate(tasks)]
@@ -73,12 +67,8 @@ def finish_times(
             set_speed(flowing, changes[at].host, changes[at].speed)
             continue
         _prepare(flowing, routes, tasks[at])
-        slot = begin_task(flowing, routes, at, len(tasks[at].hosts), time)
-        while slot == NO_ROOM or flowing.rule[0]["slots"] == len(flowing.activities):
-            flowing = grow_sharing(flowing, most + len(network.links))
-            if slot == NO_ROOM:
-                slot = begin_task(flowing, routes, at, len(tasks[at].hosts), time)
-        if slot == NO_WORK:
+        flowing = grow_sharing(flowing, 1, 2 * (most + len(network.links)))
+        if begin_task(flowing, routes, at, len(tasks[at].hosts), time) == NO_WORK:
             finish[at] = time
     _run_until(flowing, finish, now, NEVER)
     return [float(time) for time in finish]
