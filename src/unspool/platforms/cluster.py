@@ -21,7 +21,7 @@ from unspool.units import format_bytes, parse_bytes
 
 __all__ = ["describe", "is_spec", "parse_cluster", "read_cluster"]
 
-_FORMS = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml or .json file"
+_FORMS = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml, .json or .xml file"
 _MOST_MACHINES = 10_000_000
 _MOST_CORES = 10**12
 
