@@ -172,8 +172,8 @@ def parse_speed(text: str | float) -> float:
 def parse_latency(text: str | float) -> float:
     """Seconds that a message is on its way; a bare number is seconds.
 
-    >>> parse_latency("50us"), parse_latency("1.5ms"), parse_latency("0"), parse_latency("2s")
-    (5e-05, 0.0015, 0.0, 2.0)
+    >>> parse_latency("250us"), parse_latency("1.5ms"), parse_latency("0"), parse_latency("2s")
+    (0.00025, 0.0015, 0.0, 2.0)
     """
     return _scaled(text, _LATENCIES, 1.0, "a latency such as 50us, 1.5ms or 0.001 (seconds)", case_counts=True)
 

@@ -130,7 +130,9 @@ def test_a_text_that_describes_no_platform_is_refused(text, message):
 
 
 def test_neither_a_text_nor_a_file_shows_the_three_forms(tmp_path):
-    forms = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml, .json or .xml file"
+    forms = (
+        "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml, .json or .xml file"
+    )
     with pytest.raises(InputError) as caught:
         read_platform("lots")
     assert str(caught.value) == f"'lots' is no platform; {forms}"

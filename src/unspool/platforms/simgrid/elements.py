@@ -77,7 +77,7 @@ class Element:
     def choice(self, name: str, choices: Mapping[str, T], otherwise: str) -> T:
         """An attribute that is one of some words, in small or capital letters."""
         value = self.text(name, otherwise)
-        found = choices.get(value.strip().upper())
+        found = {word.upper(): meaning for word, meaning in choices.items()}.get(value.strip().upper())
         if found is None:
             raise self.fault(f"{UnknownName(name, value, choices)}")
         return found

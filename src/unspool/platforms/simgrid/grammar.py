@@ -13,13 +13,13 @@ SYNONYMS: Mapping[str, str] = {"AS": "zone", "ASroute": "zoneRoute"}
 """Names of elements before version 4.1."""
 
 ROUTINGS: Mapping[str, str] = {
-    "FULL": "full",
-    "FLOYD": "floyd",
-    "DIJKSTRA": "dijkstra",
-    "DIJKSTRACACHE": "dijkstra",
-    "CLUSTER": "star",
-    "NONE": "none",
-    "VIVALDI": "still",
+    "Full": "full",
+    "Floyd": "floyd",
+    "Dijkstra": "dijkstra",
+    "DijkstraCache": "dijkstra",
+    "Cluster": "star",
+    "None": "none",
+    "Vivaldi": "still",
 }
 
 _ATTRIBUTES: Mapping[str, str] = {
@@ -31,7 +31,7 @@ _ATTRIBUTES: Mapping[str, str] = {
     "router": "id coordinates",
     "link": "id bandwidth latency sharing_policy",
     "cluster": "id prefix suffix radical speed core bw lat sharing_policy bb_bw bb_lat bb_sharing_policy"
-    " loopback_bw loopback_lat limiter_link router_id topology",
+    " loopback_bw loopback_lat limiter_link router_id topology topo_parameters",
     "cabinet": "id prefix suffix radical speed bw lat",
     "backbone": "id bandwidth latency",
     "host_link": "id up down",

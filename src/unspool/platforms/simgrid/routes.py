@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, permutations, product
+from itertools import permutations, product
 
 from unspool.model.network import Link
 from unspool.platforms.simgrid.shortest import Predecessors, dijkstra, floyd
@@ -147,6 +147,7 @@ class _Ways:
     def __init__(self) -> None:
         self._found: dict[tuple[Point, Point], Links | None] = {}
         self._shortest: dict[Zone, Predecessors] = {}
+        self._chains: dict[tuple[Zone, str], dict[str, Edge | None]] = {}
 
     def way(self, source: Point, target: Point) -> Links | None:
         """The links from a point to another; none from one to itself; None where there is no way."""
@@ -178,13 +179,23 @@ class _Ways:
         """Routes one after another, the fewest links in all; between two of them, from gateway to gateway."""
         if zone not in self._shortest:
             self._shortest[zone] = (floyd if zone.kind == "floyd" else dijkstra)(zone)
-        edges = self._shortest[zone].path(source, target)
-        if not edges:
-            return None
-        links = edges[0].links
-        for last, edge in pairwise(edges):
-            turn = self.way(last.target, edge.source)
-            if turn is None:
+        chains = self._chains.setdefault((zone, source), {})
+        steps = []
+        at = target
+        while at not in chains and at != source:
+            last = self._shortest[zone].last(source, at)
+            if last is None:
                 return None
-            links += turn + edge.links
-        return Edge(edges[0].source, links, edges[-1].target)
+            steps.append((last, at))
+            at = last
+        for last, at in reversed(steps):
+            chains[at] = self._joined(chains.get(last), zone.routes[last, at], is_first=last == source)
+        return chains.get(target)
+
+    def _joined(self, chain: Edge | None, edge: Edge, *, is_first: bool) -> Edge | None:
+        if is_first:
+            return edge
+        turn = None if chain is None else self.way(chain.target, edge.source)
+        if chain is None or turn is None:
+            return None
+        return Edge(chain.source, chain.links + turn + edge.links, edge.target)

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from unspool.platforms.simgrid.zones import Edge, Zone
+from unspool.platforms.simgrid.zones import Zone
 
 __all__ = ["Predecessors", "dijkstra", "floyd"]
 
@@ -24,7 +24,6 @@ class Predecessors:
     """Of each member on the shortest way from another: the one before it."""
 
     names: Mapping[str, int]
-    routes: Mapping[tuple[str, str], Edge]
     before: Callable[[int], list[int]]
     _known: dict[int, list[int]] = field(default_factory=dict)
     _order: list[str] = field(init=False)
@@ -32,22 +31,15 @@ class Predecessors:
     def __post_init__(self) -> None:
         self._order = list(self.names)
 
-    def path(self, source: str, target: str) -> list[Edge]:
-        """The routes from one member to another, in order; none where there is no way."""
+    def last(self, source: str, target: str) -> str | None:
+        """The member before the target on the way from the source; None where there is no way."""
         if source not in self.names or target not in self.names or source == target:
-            return []
-        start, at = self.names[source], self.names[target]
+            return None
+        start = self.names[source]
         if start not in self._known:
             self._known[start] = self.before(start)
-        before = self._known[start]
-        edges: list[Edge] = []
-        while at != start:
-            last = before[at]
-            if last == _NOWHERE:
-                return []
-            edges.append(self.routes[self._order[last], self._order[at]])
-            at = last
-        return edges[::-1]
+        at = self._known[start][self.names[target]]
+        return None if at == _NOWHERE else self._order[at]
 
 
 def floyd(zone: Zone) -> Predecessors:
@@ -66,7 +58,7 @@ def floyd(zone: Zone) -> Predecessors:
         is_shorter = over < cost
         cost = np.where(is_shorter, over, cost)
         before = np.where(is_shorter, before[middle], before)
-    return Predecessors(names, zone.routes, lambda source: [int(at) for at in before[source]])
+    return Predecessors(names, lambda source: [int(at) for at in before[source]])
 
 
 def dijkstra(zone: Zone) -> Predecessors:
@@ -95,4 +87,4 @@ def dijkstra(zone: Zone) -> Predecessors:
                     heappush(queue, (cost[onto], onto))
         return last
 
-    return Predecessors(names, zone.routes, before)
+    return Predecessors(names, before)
