@@ -146,7 +146,7 @@ def test_neither_a_text_nor_a_file_shows_the_three_forms(tmp_path):
     [
         (
             "machins: []",
-            ": unknown key 'machins'; did you mean 'machines'? Known: cloud, licences, machines, name, partitions",
+            ": unknown key 'machins'; did you mean 'machines'? Known: cloud, licences, machines, name, network, p",
         ),
         ("machines: [{cors: 4}]", " in machines[0]: unknown key 'cors'; did you mean 'cores'? Known: "),
         ("{pool: 4, partitions: [{name: a, nodes: []}]}", " in partitions[0]: unknown key 'nodes'"),
