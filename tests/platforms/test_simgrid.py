@@ -281,6 +281,12 @@ def test_roles_may_be_given_and_they_win_over_those_of_the_file(tmp_path):
     assert {host.name: host.role for host in platform.network.hosts} == {"a": "compute", "b": "storage", "c": "master"}
 
 
+def test_master_that_is_named_is_the_master_whatever_the_file_says_of_it(tmp_path):
+    body = '<host id="a" speed="1"><prop id="role" value="compute_node"/></host><host id="master_host" speed="1"/>'
+    platform = in_full_zone(tmp_path, body, master="a", needs_master=True)
+    assert {host.name: host.role for host in platform.network.hosts} == {"a": "master", "master_host": "compute"}
+
+
 def test_order_of_hosts_is_natural_or_as_texts(tmp_path):
     hosts = "".join(f'<host id="a{n}" speed="1"/>' for n in (0, 1, 2, 10, 100))
     natural = in_full_zone(tmp_path, hosts)

@@ -59,10 +59,10 @@ def read_simgrid(
 ) -> Platform:
     """A platform from XML of SimGrid 4: every host that jobs run on is a machine of one slot.
 
-    The role of a host is what `roles` has for its name, else its property `role`, else `master` for the host of that
-    name, else that jobs run on it. Machines are numbered by `natural` or by `text` order of the names of hosts; with a
-    `limit` only so many of the first are there, and the others are left out of the network too. `note` is told what
-    was left out of the file.
+    The role of a host is what `roles` has for its name, else that of the master if `master` names it, else its property
+    `role`, else that of the master if it is called `master_host` and no other was named, else that jobs run on it.
+    Machines are numbered by the `natural` or the `text` order of the names of hosts; with a `limit` only so many of the
+    first are there, and the others are left out of the network too. `note` is told what was left out of the file.
     """
     if host_order not in _ORDERS:
         raise UnknownName("order of hosts", host_order, _ORDERS)
@@ -86,13 +86,14 @@ def read_simgrid(
 
 def _by_role(layout: Layout, file: str, master: str, roles: Mapping[str, str]) -> dict[str, list[Point]]:
     hosts = {name: point for name, point in layout.points.items() if point.host is not None}
-    for name in (*roles, *((master,) if master != MASTER else ())):
+    named = {**roles} if master == MASTER else {master: "master", **roles}
+    for name in named:
         if name not in hosts:
             raise InputError(f"{file}: {unknown('host', name, list(hosts))}")
     found: dict[str, list[Point]] = {role: [] for role in ROLES}
     for name, point in hosts.items():
         assert point.host is not None
-        given = roles.get(name, point.host.properties.get("role", "master" if name == master else ""))
+        given = named.get(name, point.host.properties.get("role", "master" if name == MASTER == master else ""))
         role = _ROLES.get(given.strip())
         if role is None:
             text = f"role of host '{shown(name)}': {UnknownName('role', given, filter(None, _ROLES))}"

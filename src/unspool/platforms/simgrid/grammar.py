@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from unspool.errors import UnknownName
 from unspool.platforms.simgrid.elements import Element
 
-__all__ = ["ROUTINGS", "SYNONYMS", "check_element"]
+__all__ = ["ATTRIBUTES", "ROUTINGS", "SYNONYMS", "check_element"]
 
 SYNONYMS: Mapping[str, str] = {"AS": "zone", "ASroute": "zoneRoute"}
 """Names of elements before version 4.1."""
@@ -21,8 +21,9 @@ ROUTINGS: Mapping[str, str] = {
     "None": "none",
     "Vivaldi": "still",
 }
+"""The kind of zone of each routing."""
 
-_ATTRIBUTES: Mapping[str, str] = {
+ATTRIBUTES: Mapping[str, str] = {
     "platform": "version",
     "config": "id",
     "prop": "id value",
@@ -39,6 +40,8 @@ _ATTRIBUTES: Mapping[str, str] = {
     "zoneRoute": "src dst gw_src gw_dst symmetrical",
     "link_ctn": "id direction",
 }
+"""The attributes of each element."""
+
 _INSIDE: Mapping[str, str] = {
     "platform": "config zone cluster",
     "config": "prop",
@@ -54,7 +57,7 @@ _FILES = ("availability_file", "speed_file", "state_file", "bandwidth_file", "la
 
 def check_element(element: Element, tag: str) -> None:
     """Complain of attributes that are not known here, and of elements inside that are not read."""
-    known = _ATTRIBUTES[tag].split()
+    known = ATTRIBUTES[tag].split()
     for name, value in element.attributes.items():
         if name in _FILES and value:
             raise element.fault(f"{name}: speeds that change by a file are not read; leave the attribute out")
