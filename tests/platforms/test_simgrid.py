@@ -369,6 +369,7 @@ ZONE_ROUTE = '<zoneRoute src="{}" dst="{}" gw_src="{}" gw_dst="{}"><link_ctn id=
         ),
         (ZONE.format('<host id="a" speed="1"/>'), "<host id='a'>: 'a' is the name of another host, router or zone"),
         (ZONE.format('<link id="l" bandwidth="1"/>'), "<link id='l'>: link 'l' stands twice"),
+        (ZONE.format('<link id="l" bandwidth="1" sharing_policy="SPLITDUPLEX"/>'), "link 'l' stands twice"),
         (ZONE.format('<link id="k" bandwidth="1 lots"/>'), "<link id='k'>: bandwidth: '1 lots' is not a rate such as"),
         (ZONE.format('<link id="k" bandwidth="1" latency="1 year"/>'), "latency: '1 year' is not a latency such as"),
         (ZONE.format('<link id="k"/>'), "<link id='k'>: has no attribute bandwidth; give it one"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from unspool.cli.config import RunConfig
-from unspool.cli.output import note, reading
+from unspool.cli.output import Announcement, note, reading
 from unspool.errors import InputError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -74,7 +74,8 @@ def platform_named(text: str, catalogue: str | None = None) -> Platform:
     if not _is_cost_config(text):
         if catalogue is not None:
             raise InputError(f"catalogue {catalogue}: only a configuration of unspool cost takes prices from one")
-        return read_platform(text, note=note)
+        with Announcement(f"reading {text} …"):
+            return read_platform(text, note=note)
     from unspool.faces.cloud.config import read_config
     from unspool.platforms.catalogue import read_catalogue
 

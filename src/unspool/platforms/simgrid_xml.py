@@ -63,6 +63,15 @@ def read_simgrid(
     `role`, else that of the master if it is called `master_host` and no other was named, else that jobs run on it.
     Machines are numbered by the `natural` or the `text` order of the names of hosts; with a `limit` only so many of the
     first are there, and the others are left out of the network too. `note` is told what was left out of the file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "star.xml")
+    ...     _ = file.write_text('''<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-3"
+    ...         speed="1Gf" bw="125MBps" lat="50us" bb_bw="2.25GBps" bb_lat="500us"/></platform>''')
+    ...     network = read_simgrid(file).network
+    >>> [network.links[link].name for link in network.route(0, 3)]
+    ['c_link_0_UP', 'c_backbone', 'c_link_3_DOWN']
     """
     if host_order not in _ORDERS:
         raise UnknownName("order of hosts", host_order, _ORDERS)

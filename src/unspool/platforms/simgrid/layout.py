@@ -34,12 +34,11 @@ class Layout:
         """A link, or one for each direction; their numbers up and down."""
         if not bandwidth > 0.0:
             raise element.fault(f"link '{shown(name)}' has bandwidth {bandwidth:g}; expected more than 0")
-        if name in self.split:
-            raise element.fault(f"link '{shown(name)}' stands twice; give each link a name of its own")
         names = (f"{name}_UP", f"{name}_DOWN") if sharing == "split" else (name,)
-        for one in names:
-            if one in self.link_numbers:
+        for one in (name, *names):
+            if one in self.link_numbers or one in self.split:
                 raise element.fault(f"link '{shown(one)}' stands twice; give each link a name of its own")
+        for one in names:
             self.link_numbers[one] = len(self.links)
             self.links.append(Link(one, bandwidth, latency, is_fat=sharing == "fat"))
         numbers = (len(self.links) - len(names), len(self.links) - 1)
