@@ -30,7 +30,7 @@ ONLY_IF_SLOW = re.compile(
     r"|.* (?:jobs|replicas)/s, .* left)\n",
     re.MULTILINE,
 )
-WRITTEN = ("python", "csv", "tsv", "yaml", "toml", "json", "text")
+WRITTEN = ("python", "csv", "tsv", "yaml", "toml", "json", "xml", "text")
 
 
 @dataclass(frozen=True)

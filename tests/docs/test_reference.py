@@ -20,6 +20,8 @@ from unspool.model.workload import COLUMNS
 from unspool.platforms.catalogue.tables import LAYOUTS
 from unspool.platforms.clouds import CloudKeys
 from unspool.platforms.cluster import _Cluster, _Machines, _Partition
+from unspool.platforms.networks import StarKeys, StorageKeys
+from unspool.platforms.simgrid.grammar import ATTRIBUTES, ROUTINGS, SYNONYMS
 from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
 from unspool.results.audit.laws import LAWS, POLICY_LAWS
@@ -239,6 +241,25 @@ def test_keys_of_a_platform_are_those_of_the_reader():
     assert names(top) == list(_Cluster.__struct_fields__)
     assert sorted(names(machines)) == sorted(_Machines.__struct_fields__)
     assert names(partitions) == list(_Partition.__struct_fields__)
+
+
+def test_keys_of_a_network_are_those_of_the_reader():
+    network, storage = tables("platform", "A network")
+    assert names(network) == list(StarKeys.__struct_fields__)
+    assert names(storage) == list(StorageKeys.__struct_fields__)
+
+
+def test_elements_of_simgrid_are_those_of_the_reader():
+    told = {}
+    for row in tables("simgrid-platform", "Elements")[0]:
+        tag, *older = CELL.findall(row[0])
+        told[tag] = [name for name in CELL.findall(row[1]) if name not in ("4", "4.1")]
+        assert [SYNONYMS[name] for name in older] == [tag] * len(older)
+    assert {tag: sorted(known) for tag, known in told.items()} == {
+        tag: sorted(known.split()) for tag, known in ATTRIBUTES.items()
+    }
+    routings = [name for row in tables("simgrid-platform", "Routes")[0] for name in CELL.findall(row[0])]
+    assert sorted(name for name in routings if "<" not in name) == sorted(ROUTINGS)
 
 
 def test_keys_of_a_cloud_are_those_of_the_reader():
