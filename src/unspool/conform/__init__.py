@@ -1,0 +1,1 @@
+"""Recorded results of the tools that people know, and ours beside them."""
