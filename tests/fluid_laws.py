@@ -6,7 +6,7 @@ import pytest
 from tests.oracles.contention import elements, latency_and_window
 from tests.strategies_fluid import mesh
 
-from unspool.model.fluid import FluidTask
+from unspool.simulation.tasks import FluidTask
 
 GAMMA = 4194304.0
 NEAR = {"rel": 1e-9, "abs": 1e-9}

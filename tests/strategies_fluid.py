@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from unspool.model.fluid import FluidTask, SpeedChange
 from unspool.model.network import Host, Link, Network
+from unspool.simulation.tasks import FluidTask, SpeedChange
 
 SPEEDS = (1e9, 2e9, 3.3e9)
 BANDWIDTHS = (1e8, 1.25e8, 1.25e9)

@@ -11,7 +11,7 @@ from tests.oracles.contention import finish_times, replay
 from tests.strategies_fluid import changes, mesh, networks, scenes, star, tasks
 
 from unspool.conform.contention import read_cases
-from unspool.model.fluid import FluidTask, SpeedChange
+from unspool.simulation.tasks import FluidTask, SpeedChange
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases")) / "contention"
 BOTH = pytest.mark.parametrize("sharing", ["simgrid", "clean"])

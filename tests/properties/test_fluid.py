@@ -7,15 +7,15 @@ from tests import fluid_laws as laws
 from tests.oracles import contention as twin
 from tests.strategies_fluid import networks, scenes, tasks
 
+from unspool.simulation import tasks as engine
+
 RELAXED = settings(deadline=None)  # the first call compiles
 VARIANTS = st.sampled_from(["simgrid", "clean"])
 
 
-@pytest.fixture(scope="module", params=["twin", "engine"])
+@pytest.fixture(scope="module", params=[twin.finish_times, engine.finish_times], ids=["twin", "engine"])
 def finish_times(request):
-    if request.param == "twin":
-        return twin.finish_times
-    return pytest.importorskip("unspool.simulation.tasks", reason="tasks cannot be run yet").finish_times
+    return request.param
 
 
 @RELAXED
@@ -63,8 +63,7 @@ def test_components_can_be_solved_apart(finish_times, scene, sharing):
 @RELAXED
 @given(scene=scenes(), sharing=VARIANTS)
 def test_the_engine_ends_every_task_when_its_twin_does(scene, sharing):
-    tasks = pytest.importorskip("unspool.simulation.tasks", reason="tasks cannot be run yet")
     network, started, turns = scene
     expected = twin.finish_times(network, started, turns, sharing=sharing)
-    found = tasks.finish_times(network, started, turns, sharing=sharing)
+    found = engine.finish_times(network, started, turns, sharing=sharing)
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -188,13 +189,15 @@ def compare_jobs(found: pl.DataFrame, recorded: pl.DataFrame, *, is_exact: bool)
 
 
 def _order(keys: Iterable[tuple[str, ...]], ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> list[str]:
-    """The first job that ours starts before one that Batsim started earlier; those that we start together may stand
-    in any order."""
-    before: tuple[str, ...] | None = None
-    for key in sorted(keys, key=lambda key: theirs[key]["starting_time"]):
-        if before is not None and ours[key]["starting_time"] < ours[before]["starting_time"] - _TIE_S:
-            return [f"job {_name(key)} starts before job {_name(before)}, which was recorded as starting earlier"]
-        before = key
+    """The first job that ours starts before one that Batsim started earlier; ties of either may stand in any order."""
+    latest: tuple[str, ...] | None = None  # of ours, among those that Batsim started before this time
+    in_order = sorted(keys, key=lambda key: theirs[key]["starting_time"])
+    for _, tied in groupby(in_order, key=lambda key: theirs[key]["starting_time"]):
+        together = sorted(tied, key=lambda key: ours[key]["starting_time"])
+        if latest is not None and ours[together[0]]["starting_time"] < ours[latest]["starting_time"] - _TIE_S:
+            first, second = _name(together[0]), _name(latest)
+            return [f"job {first} starts before job {second}, which was recorded as starting earlier"]
+        latest = max(together[-1], latest or together[-1], key=lambda key: ours[key]["starting_time"])
     return []
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from unspool.conform.checks import Check, Outcome, decoded, few, files_named
 from unspool.errors import InputError
-from unspool.model.fluid import FluidTask, SpeedChange
 from unspool.model.network import Host, Link, Network
+from unspool.simulation.tasks import FluidTask, SpeedChange, finish_times
 
 __all__ = ["GAMMA", "TOLERANCE", "ContentionCase", "checks", "compare_times", "read_cases"]
 
@@ -88,7 +89,7 @@ class ContentionCase:
 def checks(path: Path) -> list[Check]:
     """The cases of a file, or of all `ptask_*cases.json` of a folder."""
     found = files_named(path, "ptask_*cases.json", "ptask_cases.json or the like")
-    return [Check(case.name, _Run(case)) for file in found for case in read_cases(file)]
+    return [Check(case.name, partial(_outcome, case)) for file in found for case in read_cases(file)]
 
 
 def read_cases(path: Path) -> list[ContentionCase]:
@@ -105,16 +106,9 @@ def compare_times(case: ContentionCase, found: Sequence[float]) -> tuple[str, ..
     )
 
 
-@dataclass(frozen=True)
-class _Run:
-    case: ContentionCase
-
-    def __call__(self) -> Outcome:
-        from unspool.simulation.tasks import finish_times
-
-        case = self.case
-        found = finish_times(case.network, case.tasks, case.changes, sharing="simgrid", gamma=case.gamma)
-        return Outcome(compare_times(case, found))
+def _outcome(case: ContentionCase) -> Outcome:
+    found = finish_times(case.network, case.tasks, case.changes, sharing="simgrid", gamma=case.gamma)
+    return Outcome(compare_times(case, found))
 
 
 def _case(case: _Case, where: str) -> ContentionCase:
