@@ -63,6 +63,17 @@ def test_a_time_that_is_off_by_more_than_a_billionth_differs(write):
     assert check.run().differences == ()
 
 
+def test_the_loopback_of_hosts_without_a_route_to_themselves_can_be_set(write):
+    itself = [{"name": "t", "start": 0, "hosts": ["h0", "h1"], "com": [2e9, 0, 0, 0]}]
+    usual = one_case(tasks=itself, finish={"t": 0.2})
+    slow = one_case(
+        tasks=itself, finish={"t": 2.001}, config={"network/loopback-bw": 1e9, "network/loopback-lat": 1e-3}
+    )
+    for case in (usual, slow):
+        (check,) = collect("contention", [write(case)])
+        assert check.run().differences == ()
+
+
 def test_every_task_that_differs_is_told_up_to_five():
     case = next(case for case in read_cases(own_cases("contention") / "ptask_cases.json") if len(case.tasks) == 7)
     assert compare_times(case, [99.0] * 7)[-1] == "and 2 more"
@@ -76,6 +87,11 @@ def test_every_task_that_differs_is_told_up_to_five():
         (
             one_case(tasks=[{"name": "t", "start": 0, "hosts": ["h0"], "cpu": [1, 2]}]),
             "cpu of task 't' has 2 numbers, not 1",
+        ),
+        (one_case(config={"cpu/model": 1}), "config has 'cpu/model', which the model does not know"),
+        (
+            one_case(platform={"hosts": [], "links": [{"name": "l", "bandwidth": 1, "sharing": "WIFI"}]}),
+            "Invalid enum value 'WIFI' - at `$.cases[0].platform.links[0].sharing`",
         ),
         (one_case(tasks=5), "Expected `array`, got `int` - at `$.cases[0].tasks`"),
     ],

@@ -112,6 +112,16 @@ def test_broken_tables_and_unknown_datasets_are_refused(copied, tmp_path):
     file.write_text("Relative Hour,Spot Costs\n0,much\n")
     with pytest.raises(InputError, match="line 2: expected a number in each column"):
         collect("cloud", [file.parent])
+    trace = copied("dispatch") / "edge" / "simple3.orig.trace.csv"
+    for text, told in (
+        ("row,worker\n" + "0,1\n" * 10, "there is no column 'spawn_ts'"),
+        ("row,worker\n0\n", "line 2 has 1 cells, not 2"),
+        ("", "it is empty"),
+    ):
+        trace.write_text(text)
+        (check,) = collect("dispatch", [trace])
+        with pytest.raises(InputError, match=told):
+            check.run()
     (tmp_path / "oracle_fork").mkdir()
     (tmp_path / "oracle_fork" / "mine--x.txt").write_text("")
     (check,) = collect("dispatch", [tmp_path])

@@ -162,7 +162,7 @@ def read_jobs(path: Path) -> pl.DataFrame:
     """A `_jobs.csv` of Batsim; ids are text, times are seconds, and what a rejected job has not is null."""
     try:
         table = pl.read_csv(path, infer_schema=False)
-        return table.with_columns(pl.col(*_TIMES).cast(pl.Float64))
+        return table.with_columns(pl.col(*_KEY, "final_state"), pl.col(*_TIMES).cast(pl.Float64))
     except (OSError, pl.exceptions.PolarsError) as error:
         first = next(iter(str(error).splitlines()), "it is empty")
         raise InputError(f"{path}: is no jobs file of Batsim: {first}") from None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -101,19 +102,30 @@ class _Bill:
 
 def _recorded_hours(path: Path) -> dict[int, dict[str, float]]:
     hours = {}
-    with path.open(newline="", encoding="utf-8") as file:
-        for at, row in enumerate(csv.DictReader(file), 2):
-            try:
-                hours[int(row[_HOUR])] = {name: float(value) for name, value in row.items()}
-            except (KeyError, TypeError, ValueError):
-                raise InputError(f"{path}, line {at}: expected a number in each column, '{_HOUR}' among them") from None
+    for at, row in enumerate(_rows(path), 2):
+        try:
+            hours[int(row[_HOUR])] = {name: float(value) for name, value in row.items()}
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"{path}, line {at}: expected a number in each column, '{_HOUR}' among them") from None
     return hours
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    try:
+        return list(csv.DictReader(StringIO(path.read_text(encoding="utf-8"), newline="")))
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path}: is no CSV in UTF-8; give the file as it was recorded") from None
 
 
 def _records(folder: Path) -> Outcome:
     """Each job that the tool made of the records beside ours, without the faults that the tool is known for."""
-    with (folder / _PARSED).open(newline="", encoding="utf-8") as file:
-        recorded = {row["job_id"]: _recorded_job(row) for row in csv.DictReader(file) if row["job_id"] not in _NO_JOBS}
+    recorded = {}
+    for at, row in enumerate(_rows(folder / _PARSED), 2):
+        try:
+            if row["job_id"] not in _NO_JOBS:
+                recorded[row["job_id"]] = _recorded_job(row)
+        except (InputError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{folder / _PARSED}, line {at}: is no job as the tool writes it: {error}") from None
     log = read_workload(folder / _RECORDS)
     return Outcome(compare_jobs({job["job_id"]: _our_job(job, log) for job in log.table.rows(named=True)}, recorded))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -19,7 +20,7 @@ __all__ = ["GAMMA", "TOLERANCE", "ContentionCase", "checks", "compare_times", "r
 
 TOLERANCE = 1e-9  # relative
 GAMMA = 4194304.0  # bytes of TCP's window, unless the case's config says otherwise
-_LOOPBACK = Link("__loopback__", 1e10, 0.0, is_fat=True)  # of hosts without a route to themselves
+_GAMMA_KEY, _LOOP_KEYS = "network/TCP-gamma", {"network/loopback-bw": 1e10, "network/loopback-lat": 0.0}
 
 
 class _Host(msgspec.Struct):
@@ -32,7 +33,7 @@ class _Link(msgspec.Struct):
     name: str
     bandwidth: float
     latency: float = 0.0
-    sharing: str = "SHARED"
+    sharing: Literal["SHARED", "FATPIPE"] = "SHARED"
 
 
 class _Route(msgspec.Struct):
@@ -112,14 +113,18 @@ def _outcome(case: ContentionCase) -> Outcome:
 
 
 def _case(case: _Case, where: str) -> ContentionCase:
-    network = _network(case.platform, where)
+    unknown = sorted(set(case.config) - {_GAMMA_KEY, *_LOOP_KEYS})
+    if unknown:
+        known = ", ".join([_GAMMA_KEY, *_LOOP_KEYS])
+        raise InputError(f"{where}: config has '{unknown[0]}', which the model does not know; known: {known}")
+    network = _network(case, where)
     number = {host.name: at for at, host in enumerate(network.hosts)}
     tasks = tuple(_task(task, number, where) for task in case.tasks)
     absent = [task.name for task in tasks if task.name not in case.finish]
     if absent:
         raise InputError(f"{where}: task '{absent[0]}' has no time under finish; every task needs one")
     changes = tuple(SpeedChange(event.time, _known(event.host, number, where), event.speed) for event in case.events)
-    gamma = case.config.get("network/TCP-gamma", GAMMA)
+    gamma = case.config.get(_GAMMA_KEY, GAMMA)
     return ContentionCase(case.name, network, tasks, changes, gamma, case.finish)
 
 
@@ -132,12 +137,17 @@ def _task(task: _Task, number: Mapping[str, int], where: str) -> FluidTask:
     return FluidTask(task.name, task.start, hosts, tuple(task.cpu), tuple(task.com))
 
 
-def _network(platform: _Platform, where: str) -> Network:
-    """Every host is a group by itself: cases give a route for each ordered pair."""
+def _network(case: _Case, where: str) -> Network:
+    """Every host is a group by itself: cases give a route for each ordered pair.
+
+    Hosts without a route to themselves have one fat link in common.
+    """
+    platform = case.platform
     number = {host.name: at for at, host in enumerate(platform.hosts)}
     links = [Link(link.name, link.bandwidth, link.latency, link.sharing == "FATPIPE") for link in platform.links]
     position = {link.name: at for at, link in enumerate(links)}
-    links.append(_LOOPBACK)
+    bandwidth, latency = (case.config.get(key, usual) for key, usual in _LOOP_KEYS.items())
+    links.append(Link("__loopback__", bandwidth, latency, is_fat=True))
     between: dict[tuple[int, int], tuple[int, ...]] = {}
     for route in platform.routes:
         pair = _known(route.src, number, where), _known(route.dst, number, where)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ DATA = {
 _FOLDERS = ("oracle_original", "oracle_fork", "edge")
 _TEXT, _TRACE, _EVENTS, _RESULTS = ".txt", ".trace.csv", ".events.csv", ".results.yaml"
 _EDGE_TEXT = ".out.txt"
+_TRACED = ("row", "worker", "spawn_ts", "start_ts", "finish_ts", "finish_order")
 
 
 def checks(path: Path) -> list[Check]:
@@ -112,12 +114,19 @@ class DispatchCases:
 
     def text(self, file: str) -> str:
         """A recorded file."""
-        return (self.root / file).read_text(encoding="utf-8")
+        try:
+            return (self.root / file).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{self.root / file}: is no text in UTF-8; give the file as it was recorded") from None
 
     def rows(self, file: str) -> list[list[str]]:
         """The cells of a recorded table, its header first."""
-        with (self.root / file).open(newline="", encoding="utf-8") as lines:
-            return list(csv.reader(lines))
+        rows = list(csv.reader(StringIO(self.text(file), newline="")))
+        odd = next((at for at, row in enumerate(rows, 1) if len(row) != len(rows[0])), None)
+        if not rows or odd is not None:
+            what = "it is empty" if odd is None else f"line {odd} has {len(rows[odd - 1])} cells, not {len(rows[0])}"
+            raise InputError(f"{self.root / file}: {what}; give the table as it was recorded")
+        return rows
 
 
 def _of_text(cases: DispatchCases, file: str, compiled: bool) -> tuple[str, ...]:
@@ -135,8 +144,13 @@ def _of_trace(cases: DispatchCases, file: str, compiled: bool) -> tuple[str, ...
     header, *rows = cases.rows(file)
     if len(rows) != len(log):
         return (f"{len(log)} jobs, recorded {len(rows)}",)
+    if absent := [name for name in _TRACED if name not in header]:
+        raise InputError(f"{cases.root / file}: there is no column '{absent[0]}'; expected {', '.join(_TRACED)}")
     found = []
-    for row in (dict(zip(header, cells, strict=True)) for cells in rows):
+    for line, cells in enumerate(rows, 2):
+        row = dict(zip(header, cells, strict=True))
+        if not row["row"].isdecimal() or int(row["row"]) >= len(log):
+            raise InputError(f"{cases.root / file}, line {line}: '{row['row']}' is no row of the {len(log)} jobs")
         at = int(row["row"])
         ours = {
             "worker": str(outcome.worker[at]),
@@ -147,11 +161,19 @@ def _of_trace(cases: DispatchCases, file: str, compiled: bool) -> tuple[str, ...
         }
         if "estimate" in row:
             ours["estimate"] = repr(outcome.estimate[at])
-            row["estimate"] = repr(float(row["estimate"]))
+            row["estimate"] = _as_float(row["estimate"])
         found += [
             f"job {at}: {name} {value}, recorded {row[name]}" for name, value in ours.items() if value != row[name]
         ]
     return few(found)
+
+
+def _as_float(text: str) -> str:
+    """As Python writes it: a whole estimate was recorded without its point."""
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text
 
 
 def _of_events(cases: DispatchCases, file: str, _compiled: bool) -> tuple[str, ...]:
