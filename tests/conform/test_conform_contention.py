@@ -104,6 +104,12 @@ def test_a_case_that_cannot_be_is_refused_with_its_place(write, case, told):
     assert told in str(raised.value)
 
 
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "ptask_cases.json").write_bytes(b'{"cases": [{"name": "\x81"}]}')
+    with pytest.raises(InputError, match="can't decode byte 0x81"):
+        collect("contention", [tmp_path])
+
+
 def test_a_path_without_cases_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"no ptask_\*cases.json is in this folder"):
         collect("contention", [tmp_path])

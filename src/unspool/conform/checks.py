@@ -52,7 +52,7 @@ def decoded(path: Path, form: type[T]) -> T:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}; give a file that is there") from None
     try:
         return msgspec.json.decode(data, type=form)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}; docs/reference/conform.md shows the form of such a file") from None
 
 
