@@ -13,6 +13,8 @@ import pytest
 import unspool
 from unspool.cli.app import run_command
 from unspool.cli.config import RunConfig
+from unspool.conform import KINDS
+from unspool.conform.schedulers import _BATSCHED, _PYBATSIM
 from unspool.faces.cloud import keys
 from unspool.model.platform import SELECTIONS
 from unspool.model.prices import Price
@@ -156,9 +158,9 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     ("verb", "at"),
     [
         ("run", 0), ("cost", 0), ("dispatch", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0),
-        ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0), ("generate lublin", 0),
-        ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3), ("catalogue list", 0),
-        ("catalogue show", 1),
+        ("conform", 0), ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0),
+        ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3),
+        ("catalogue list", 0), ("catalogue show", 1),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):
@@ -187,6 +189,18 @@ def test_laws_are_those_of_the_audit():
         assert sorted(found) == sorted(laws)
     assert not set(every) & set().union(*POLICY_LAWS.values())
     assert [(row[0].strip("`"), row[1]) for row in of_policies] == [(law, says) for law, (says, _) in _RULES.items()]
+
+
+def test_kinds_of_cases_and_schedulers_of_batsim_are_those_of_the_code():
+    assert names(tables("conform")[0]) == list(KINDS)
+    told = {}
+    for theirs, ours, compared in tables("conform", "batsim")[-1]:
+        for name in CELL.findall(theirs):
+            told[name.removesuffix(".py")] = (ours.strip("`"), compared == "job by job")
+    made = {name: maker({}) for name, maker in {**_BATSCHED, **_PYBATSIM}.items()}
+    assert told == {
+        name: (each.policy if isinstance(each.policy, str) else "the same", each.is_same) for name, each in made.items()
+    }
 
 
 def test_reasons_and_fields_of_explanations_are_those_of_the_code():
