@@ -109,13 +109,13 @@ def plain_lines(path: AnyPath, comment: bytes | None = None) -> Iterator[Lines]:
     for block in read_blocks(path):
         text = _as_utf8(block.removeprefix(_BYTE_ORDER_MARK) if first_line == 1 else block)
         text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
-        count = text.count(b"\n")
-        marks = (b"\n", comment) if comment and comment in text else (b"\n",)
-        if any(text.startswith(mark) or b"\n" + mark in text for mark in marks):
+        newlines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+        has_blank = bool((np.diff(newlines, prepend=-1) == 1).any())
+        if has_blank or (comment and (text.startswith(comment) or b"\n" + comment in text)):
             yield drop_lines(text, first_line, comment)
         else:
-            yield Lines(text, np.arange(first_line, first_line + count))
-        first_line += count
+            yield Lines(text, np.arange(first_line, first_line + len(newlines)))
+        first_line += len(newlines)
 
 
 def _texts(path: AnyPath) -> Iterator[str]:
