@@ -21,7 +21,7 @@ import polars as pl
 from unspool.errors import InputError, shown
 from unspool.workloads.delimited import plain_lines
 from unspool.workloads.files import AnyPath
-from unspool.workloads.lines import Lines, are_quotes_regular, fields_of, set_ragged_apart
+from unspool.workloads.lines import Lines, are_quotes_regular, count_marks, fields_of, set_ragged_apart
 
 __all__ = ["Kind", "Table", "numbered", "read_table"]
 
@@ -39,11 +39,7 @@ class Kind(Enum):
     OPTIONAL = "a number if anything"  # the column and its cells may be missing
 
 
-# Cells that may be missing are read as texts: what is no number there may be one with blanks around it.
-_TYPES: Mapping[Kind, pl.DataType] = {
-    **dict.fromkeys((Kind.ID, Kind.FLAG, Kind.OPTIONAL), pl.String()),
-    **dict.fromkeys((Kind.NUMBER, Kind.AMOUNT, Kind.SORTED), pl.Float64()),
-}
+_TYPES = {kind: pl.String() if kind in (Kind.ID, Kind.FLAG) else pl.Float64() for kind in Kind}
 
 
 class Table(NamedTuple):
@@ -87,7 +83,7 @@ def read_table(
     notes: tuple[str, ...] = ()
     left = limit
     last: dict[str, float] = {}
-    for block in _blocks(path, columns):
+    for block in _blocks(path, columns, kept):
         notes = _notes(block.header, columns)
         rows = block if left is None else block._replace(cells=block.cells.head(left))
         values = _converted(rows, columns, path, last)
@@ -120,8 +116,8 @@ def numbered(texts: pl.Series) -> tuple[npt.NDArray[np.int64], pl.Series]:
     return told["number"].cast(pl.Int64).to_numpy(), distinct
 
 
-def _blocks(path: AnyPath, columns: Mapping[str, Kind]) -> Iterator[_Block]:
-    """The cells of the columns that are wanted, in blocks."""
+def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -> Iterator[_Block]:
+    """The cells of the columns that are wanted, in blocks; ids that are not kept may be missing."""
     header: tuple[str, ...] = ()
     for lines in plain_lines(path):
         is_quoted = b'"' in lines.text
@@ -136,7 +132,7 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind]) -> Iterator[_Block]:
             header = tuple(cell.decode().strip() for cell in fields_of(first, _SEPARATOR))
             _refuse_header(header, columns, path, int(lines.numbers[0]))
             lines = Lines(rest, lines.numbers[1:])
-        cells = None if is_quoted else _even_cells(lines, header, columns)
+        cells = None if is_quoted else _even_cells(lines, header, columns, kept)
         whole, ragged = (
             (lines, []) if cells is not None else set_ragged_apart(lines, _SEPARATOR, len(header), quoted=is_quoted)
         )
@@ -152,26 +148,34 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind]) -> Iterator[_Block]:
         raise InputError(f"{path}: only blank lines; expected the names of the columns, then one row a line")
 
 
-def _even_cells(lines: Lines, header: tuple[str, ...], columns: Mapping[str, Kind]) -> pl.DataFrame | None:
-    """The cells of lines without quotes, numbers as numbers; None if a line is of another width or a cell is wrong."""
-    separators = np.count_nonzero(np.frombuffer(lines.text, np.uint8) == ord(_SEPARATOR))
-    if separators != (len(header) - 1) * len(lines.numbers):
+def _even_cells(
+    lines: Lines, header: tuple[str, ...], columns: Mapping[str, Kind], kept: Collection[str]
+) -> pl.DataFrame | None:
+    """The cells of lines without quotes, numbers as numbers; None if a line is of another width or a cell is wrong.
+
+    Columns that are not kept are left out where no cell is empty, which is all that can be wrong with an id.
+    """
+    count, has_empty = count_marks(lines.text, _SEPARATOR + b"\n")
+    if count != len(header) * len(lines.numbers):
         return None
+    wanted = columns if has_empty else {*kept, header[-1]}
     try:
-        cells = _cells(lines.text, header, columns, {name: _TYPES[kind] for name, kind in columns.items()})
+        cells = _cells(lines.text, header, wanted, {name: _TYPES[kind] for name, kind in columns.items()})
     except pl.exceptions.PolarsError:
         return None
-    # There are as many separators as there should be: a line with more cells means another with fewer, whose last one
-    # is missing then.
+    # There are as many marks as there should be: a line with more cells means another with fewer, whose last one is
+    # missing then.
     optional = {name for name, kind in columns.items() if kind is Kind.OPTIONAL} - {header[-1]}
-    is_whole = len(cells) == len(lines.numbers) and header[-1] in columns
-    return cells if is_whole and not any(each.null_count() for each in cells if each.name not in optional) else None
+    is_even = len(cells) == len(lines.numbers) and not any(
+        each.null_count() for each in cells if each.name not in optional
+    )
+    return cells if is_even else None
 
 
 def _cells(
     text: bytes,
     header: tuple[str, ...],
-    columns: Mapping[str, Kind],
+    columns: Collection[str],
     types: Mapping[str, pl.DataType],
     is_quoted: bool = False,
 ) -> pl.DataFrame:
@@ -221,6 +225,8 @@ def _converted(
     values: dict[str, pl.Series] = {}
     wrong: list[tuple[int, str]] = []  # the first row of each column in which something is wrong
     for name, kind in columns.items():
+        if name not in cells.columns and kind is Kind.ID:
+            continue
         if name not in cells.columns:
             values[name] = pl.Series(name, [float("nan")]).new_from_index(0, len(cells))
             continue
