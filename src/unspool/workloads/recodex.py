@@ -256,7 +256,8 @@ def _named(table: Table) -> dict[str, Any]:
 
 
 def _texts(log: JobLog | RefLog, name: str) -> list[str]:
-    found: list[str] = log.texts[name].gather(_numbers(log, name) - 1).to_list()
+    numbers = _numbers(log, name)
+    found: list[str] = log.texts[name].gather(numbers - 1).to_list()
     return found
 
 

@@ -9,6 +9,7 @@ Polars in one go. Any other is cut into lines and texts first, which takes three
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 from functools import partial
@@ -261,10 +262,11 @@ def _values(given: pl.Series, kind: Kind) -> pl.Series:
     if kind is Kind.FLAG:
         return given == "1"
     numbers = given if given.dtype.is_float() else given.str.strip_chars().cast(pl.Float64, strict=False)
-    is_wrong = ~numbers.is_finite()
-    if kind in (Kind.AMOUNT, Kind.SORTED):
-        is_wrong |= numbers < 0
-    return numbers.set(is_wrong, None) if is_wrong.any() else numbers
+    lowest = 0.0 if kind in (Kind.AMOUNT, Kind.SORTED) else -math.inf
+    with np.errstate(invalid="ignore"):
+        array = numbers.to_numpy()
+        is_wrong = ~((array >= lowest) & np.isfinite(array))
+    return numbers.set(pl.Series(is_wrong), None) if is_wrong.any() else numbers
 
 
 def _kept(values: pl.Series, kind: Kind) -> tuple[npt.NDArray[Any], pl.Series | None]:

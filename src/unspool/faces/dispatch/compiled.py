@@ -174,7 +174,7 @@ def _outcome(found: DeskRun) -> Outcome:
         ("estimate", "d", jobs["estimate"]),
         ("order", "i", jobs["order"].astype(np.int32)),
     ):
-        setattr(outcome, name, array(kind, np.ascontiguousarray(values).tobytes()))
+        setattr(outcome, name, array(kind, values.tobytes()))
     outcome.finished = len(found.seen)
     return outcome
 
@@ -183,7 +183,7 @@ def _outcome(found: DeskRun) -> Outcome:
 
 
 def _delays(found: DeskRun) -> Array:
-    return np.ascontiguousarray((found.jobs["start"] - found.jobs["spawn"])[found.seen])
+    return (found.jobs["start"] - found.jobs["spawn"])[found.seen]
 
 
 def _fill_delay(metric: Delay, found: DeskRun) -> None:
@@ -191,9 +191,10 @@ def _fill_delay(metric: Delay, found: DeskRun) -> None:
     metric.jobs, metric.delay_sum = len(delays), sum_in_order(delays)
     metric.delay_max = float(delays.max(initial=0.0))
     workers = found.jobs["worker"][found.seen]
-    for worker in np.unique(workers).tolist():
-        own = np.ascontiguousarray(delays[workers == worker])
-        metric._by_worker[worker] = [len(own), sum_in_order(own)]
+    for worker in range(len(found.workers)):
+        own = delays[workers == worker]
+        if len(own):
+            metric._by_worker[worker] = [len(own), sum_in_order(own)]
 
 
 def _fill_quantiles(metric: Quantiles, found: DeskRun) -> None:
@@ -245,9 +246,7 @@ def _fill_utilisation(metric: Utilisation, found: DeskRun) -> None:
     workers = found.jobs["worker"][found.seen]
     durations = found.jobs["duration"][found.seen]
     metric._began = float(found.jobs["spawn"][0])
-    metric._busy = [
-        sum_in_order(np.ascontiguousarray(durations[workers == worker])) for worker in range(len(found.workers))
-    ]
+    metric._busy = [sum_in_order(durations[workers == worker]) for worker in range(len(found.workers))]
     metric._ended = float(found.jobs["finish"].max())
 
 
