@@ -33,7 +33,7 @@ WAYS = {  # dispatcher, predictor of durations, selector of workers
 
 
 def main() -> None:
-    log = recodex(10_000, seed=1, load=2)
+    log = recodex(10_000, seed=1, load=1.5)
     with TemporaryDirectory() as folder:
         data, runs = Path(folder, "data.csv"), Path(folder, "refs.csv")
         write_recodex(log.jobs, data)

@@ -183,7 +183,8 @@ def _outcome(found: DeskRun) -> Outcome:
 
 
 def _delays(found: DeskRun) -> Array:
-    return (found.jobs["start"] - found.jobs["spawn"])[found.seen]
+    delays: Array = (found.jobs["start"] - found.jobs["spawn"])[found.seen]
+    return delays
 
 
 def _fill_delay(metric: Delay, found: DeskRun) -> None:
