@@ -39,7 +39,7 @@ from unspool.model.profile import (
 )
 from unspool.model.workload import Workload
 
-__all__ = ["fluid_of", "grow_fluid", "is_timed"]
+__all__ = ["code_of", "fluid_of", "grow_fluid", "is_timed"]
 
 _SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
 _MOST_RECEIVERS = 62  # bits of a mask
@@ -53,19 +53,31 @@ def is_timed(profiles: Mapping[str, Profile], name: str) -> bool:
     return isinstance(profile, Delay)
 
 
-def fluid_of(workload: Workload, used: Array, network: Network | None, contention: Contention) -> Fluid | None:
-    """What the jobs of a run do, where that is more than to take their run time."""
+def code_of(profiles: Mapping[str, Profile], name: str) -> int | None:
+    """The code that a profile returns whose time is known beforehand; None where only its run can tell."""
+    if not is_timed(profiles, name):
+        return None
+    profile = profiles[name]
+    members = profile.members if isinstance(profile, Sequence) else ()
+    return next((code for member in members if (code := code_of(profiles, member))), profile.code)
+
+
+def fluid_of(
+    workload: Workload, used: Array, network: Network | None, contention: Contention
+) -> tuple[Fluid | None, tuple[str, ...]]:
+    """What the jobs of a run do, where that is more than to take their run time, and the profile of each program."""
     names = workload.column("profile").gather(pl.Series(used))
     wanted = [name for name in names.unique().drop_nulls() if not is_timed(workload.profiles, name)]
     if not wanted:
-        return None
+        return None, ()
     if network is None:
         raise InputError(
             f"{workload.name}: profile '{wanted[0]}' computes or communicates; give a platform with a network, "
             f"such as a SimGrid file"
         )
     sizes = workload.table["machines"].fill_null(0).to_numpy()[used]
-    return _Writer(workload.profiles, network, contention).write(names, sizes, set(wanted))
+    writer = _Writer(workload.profiles, network, contention)
+    return writer.write(names, sizes, set(wanted)), tuple(name for name, _ in writer.known)
 
 
 class _Writer:
@@ -99,7 +111,8 @@ class _Writer:
         rule["spare"] = rule["stuck"] = -1
         rule["leaves"], rule["nodes"] = leaves, depth
         rule["elements"] = most + len(self.network.links)
-        seats = np.full(len(names), -1, SEAT)
+        seats = np.zeros(len(names), SEAT)
+        seats["first"] = -1
         jobs = len(names)
         sharing = sharing_on(self.network, self.contention)
         return Fluid(

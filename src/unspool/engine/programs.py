@@ -236,10 +236,12 @@ def _drop_frame(fluid: Fluid, job: int, frame: int) -> None:
 
 
 @compiled
-def forget_job(fluid: Fluid | None, job: int) -> None:
-    """A job is over before its program is: whatever it does ends."""
+def forget_job(core: Core, fluid: Fluid | None, job: int) -> None:
+    """A job is over, or an attempt of it: whatever it still does ends."""
     if fluid is None:
         return
+    core.clock[0]["free"] -= fluid.seats[job]["spare"]
+    fluid.seats[job]["spare"] = 0
     frame = fluid.top[job]
     while frame >= 0:
         if fluid.frames[frame]["activity"] >= 0:

@@ -61,6 +61,7 @@ class Problem:
     rejected: pl.DataFrame
     without_estimate: int
     notes: tuple[str, ...]
+    program_names: tuple[str, ...] = ()  # the profile of each program
 
 
 def estimates_of(workload: Workload) -> tuple[Array, int]:
@@ -95,7 +96,7 @@ def pose(
     used = np.flatnonzero(~reasons)
     estimate, without_estimate = estimates_of(workload)
     jobs = _jobs(workload, asked, used, estimate, kill_at_walltime)
-    fluid = fluid_of(workload, used, platform.network, contention)
+    fluid, program_names = fluid_of(workload, used, platform.network, contention)
     _forget_unknown_ends(jobs, fluid, contention)
     links, linked, notes = _links(workload, used)
     place = None if platform.is_pool and not platform.licences else _place(asked, platform, len(used))
@@ -106,7 +107,7 @@ def pose(
         state = with_cloud(state, place, asked, used, workload, platform, seed)
         return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
     state.core.clock["one_core"] = asked.allowed.all() and all(group.machine.cores == 1 for group in platform.groups)
-    return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
+    return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes), program_names)
 
 
 def _rejected(workload: Workload, asked: Asked) -> pl.DataFrame:

@@ -380,7 +380,14 @@ FRAME = np.dtype(
     align=True,
 )
 MOVE = np.dtype([("frame", "i8"), ("program", "i8"), ("code", "i8")], align=True)  # begin a program, or end a frame
-SEAT = np.dtype([("first", "i8"), ("count", "i8")], align=True)
+SEAT = np.dtype(
+    [
+        ("first", "i8"),
+        ("count", "i8"),
+        ("spare", "i8"),  # cores that the job asked for and was not given
+    ],
+    align=True,
+)
 SAID = np.dtype([("time", "f8"), ("job", "i8"), ("program", "i8")], align=True)
 LETTER = np.dtype([("mask", "i8"), ("next", "i8")], align=True)
 

@@ -91,9 +91,9 @@ def routes_of(network: Network, most_executors: int) -> Routes:
     count = len(network.hosts) + len(network.links)
     return Routes(
         np.array(network.group, np.int64), leaving, arriving, itself, between,
-        np.array(links, np.int64) + len(network.hosts), np.zeros(count), np.zeros(len(network.links), np.int64), np.zeros(most_executors, np.int64),
-        np.zeros(most_executors), np.zeros(len(network.hosts), np.int64), np.zeros(groups, CROWD),
-        np.zeros(groups, np.int64),
+        np.array(links, np.int64) + len(network.hosts), np.zeros(count), np.zeros(len(network.links), np.int64),
+        np.zeros(most_executors, np.int64), np.zeros(most_executors), np.zeros(len(network.hosts), np.int64),
+        np.zeros(groups, CROWD), np.zeros(groups, np.int64),
     )  # fmt: skip
 
 

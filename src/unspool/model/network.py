@@ -13,12 +13,15 @@ from types import MappingProxyType
 
 from unspool.errors import InputError, UnknownName
 
-__all__ = ["ROLES", "SHARINGS", "Contention", "Host", "Link", "Network"]
+__all__ = ["ROLES", "SHARINGS", "TCP_GAMMA", "Contention", "Host", "Link", "Network"]
 
 ROLES: tuple[str, ...] = ("compute", "storage", "master")
 
 SHARINGS: tuple[str, ...] = ("simgrid", "clean")
 """How tasks share: to SimGrid's digits, or without the two side effects of its rounds."""
+
+TCP_GAMMA = 4194304.0
+"""Bytes that a flow may have on the way, as SimGrid has it."""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -100,7 +103,7 @@ class Contention:
     """
 
     sharing: str = "simgrid"
-    tcp_gamma: float = 4194304.0
+    tcp_gamma: float = TCP_GAMMA
     storage: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     strict: bool = False
 

@@ -7,8 +7,9 @@ returns to Python only to grow an array or to report progress.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -91,7 +92,7 @@ class Engine:
         self._predictor = Tutor()
         self._left_to_built_in = False
         self._reserved_events = len(self.core.events)
-        self._seen_attempts = 0
+        self._seen_attempts = self._seen_said = 0
         self._seen_running: Array = _NOTHING
         self._index_of_id: dict[str, int] | None = None
 
@@ -303,6 +304,22 @@ class Engine:
         candidates += self.attempts["job"][self._seen_attempts :].tolist()
         return [job for job in candidates if self.core.fate[job]["state"] > RUNNING]
 
+    def messages(self) -> list[tuple[float, int, Mapping[str, Any]]]:
+        """What jobs said since decisions were last applied: when, who, what."""
+        fluid = self.state.fluid
+        if fluid is None:
+            return []
+        said = fluid.said[self._seen_said : int(fluid.rule[0]["said"])]
+        return [(float(row["time"]), int(row["job"]), self.profile_of(row["program"]).message) for row in said]
+
+    def profile_of(self, program: int) -> Any:
+        """The profile that a program was made of."""
+        return self.workload.profiles[self.name_of_program(program)]
+
+    def name_of_program(self, program: int) -> str:
+        """The name of that profile."""
+        return self._problem.program_names[program]
+
     def room_for(self, job: int) -> dict[int, int] | None:
         """Machines and units that the platform's selection gives a job now, or None where there is no room."""
         if self.place is None:
@@ -428,6 +445,7 @@ class Engine:
         count = int(self.core.clock[0]["running"])
         self._seen_running = self.core.running["job"][:count].copy()
         self._seen_attempts = int(self.core.clock[0]["attempts"])
+        self._seen_said = 0 if self.state.fluid is None else int(self.state.fluid.rule[0]["said"])
         list_fresh(self.core, _NOTHING, True)
 
     def make_room(self) -> None:

@@ -19,7 +19,7 @@ from unspool.engine.instances import (
 from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
 from unspool.engine.machines import free_machines
 from unspool.engine.order import note_end
-from unspool.engine.outages import change_machine, next_change
+from unspool.engine.outages import change_machine, keep_down, next_change
 from unspool.engine.plans import room_to_plan
 from unspool.engine.profile import give_back_time
 from unspool.engine.programs import (
@@ -108,7 +108,7 @@ def to_next_decision(state: State) -> int:
                 kind, subject = END, over
             if kind != END and next_change(core, state.outage) <= instant:
                 # Machines are lost after jobs end, and before anything else.
-                change_machine(core, state.place, state.outage, state.order, state.links)
+                change_machine(core, state.place, state.outage, state.order, state.links, state.fluid)
                 continue
             if not is_event or (kind == STOP and not stops and _must_wait(core)):
                 break
@@ -125,8 +125,9 @@ def to_next_decision(state: State) -> int:
                     or is_stale_fluid_end(core, state.fluid, subject)
                 ):
                     continue
-                forget_job(state.fluid, subject)
+                forget_job(core, state.fluid, subject)
                 free_machines(core, state.place, subject)
+                keep_down(core, state.place, state.outage, subject)
                 leave_machines(core, state.place, state.elastic, subject)
                 give_back_time(core, state.plan, subject)
                 note_end(core, state.order, subject)

@@ -13,7 +13,7 @@ from unspool.engine.state import NEVER, Array, Routes, Sharing
 from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send
 from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
 from unspool.errors import InputError
-from unspool.model.network import Contention, Network
+from unspool.model.network import TCP_GAMMA, Contention, Network
 
 __all__ = ["FluidTask", "SpeedChange", "finish_times"]
 
@@ -42,9 +42,11 @@ def finish_times(
     network: Network,
     tasks: Sequence[FluidTask],
     changes: Sequence[SpeedChange] = (),
-    contention: Contention | None = None,
+    *,
+    sharing: str = "simgrid",
+    gamma: float = TCP_GAMMA,
 ) -> list[float]:
-    """When each task ends, infinite where it never does.
+    """When each task ends, infinite where it never does; `sharing` and `gamma` are as in `Contention`.
 
     >>> from unspool.model.network import Host, Network
     >>> one = Network((Host("h", (1e9,)),), (), (0,), ((),), ((),), ((),), {})
@@ -53,7 +55,7 @@ def finish_times(
     """
     most = max((len(task.hosts) for task in tasks), default=0)
     routes = routes_of(network, most)
-    flowing = sharing_on(network, contention or Contention())
+    flowing = sharing_on(network, Contention(sharing, gamma))
     finish = np.full(len(tasks), NEVER)
     steps = sorted(
         [(task.start, 1, at) for at, task in enumerate(tasks)]
