@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import NoneType
 
 from unspool.errors import shown
-from unspool.model.profile import HomogeneousTask, Merge, Profile, Receive, Staging, StorageTask, Task
+from unspool.model.profile import Delay, HomogeneousTask, Merge, Profile, Receive, Staging, StorageTask, Task
 from unspool.workloads.batsim_fields import MOST_TIME
 from unspool.workloads.batsim_positions import Problems
 from unspool.workloads.references import delays_of, parts_first, references
@@ -23,9 +23,11 @@ class Known:
     def __init__(self, profiles: Mapping[str, Profile], names: Mapping[str, object]) -> None:
         self.names = names
         self.profiles = profiles
-        self.order, self.circles = parts_first(profiles)
-        self.seconds = delays_of(profiles, self.order)
-        self.sizes = _sizes(profiles, self.order)
+        # A file may have a delay for each of a million jobs, which lead nowhere.
+        self.others = {name: profile for name, profile in profiles.items() if type(profile) is not Delay}
+        order, self.circles = parts_first(self.others)
+        self.seconds = delays_of(profiles, order)
+        self.sizes = _sizes(profiles, order)
 
 
 def near(name: str, names: Iterable[str]) -> str:
@@ -36,25 +38,30 @@ def near(name: str, names: Iterable[str]) -> str:
 
 def check_profiles(known: Known, problems: Problems) -> None:
     """Names that do not exist, circles, members that cannot be merged, delays that are too long in all."""
-    for name, profile in known.profiles.items():
+    for name, profile in known.others.items():
         if parts := references(profile):
             _check_parts(name, profile, parts, known, problems)
     for circle in known.circles:
         field = _field(known.profiles[circle[0]], circle[1])
         told = " → ".join(shown(each, 40) for each in circle)
         problems.of_profile(circle[0], field, f"leads back to itself ({told}); expected no circle")
-    for name, seconds in known.seconds.items():
+    for name in known.others:
+        seconds = known.seconds.get(name, 0.0)
         if seconds > MOST_TIME:
             problems.of_profile(name, "seq", f"takes {seconds:g} s in all; expected up to {MOST_TIME:g}")
 
 
-def check_sizes(known: Known, jobs: Iterable[tuple[int, str, int, str]], problems: Problems) -> None:
-    """Jobs (place, id, res, profile) whose number of machines is not that of the tasks in their profile."""
-    for place, job_id, res, profile in jobs:
+def check_sizes(
+    known: Known, ids: Sequence[str], res: Sequence[int], profiles: Sequence[str], problems: Problems
+) -> None:
+    """Jobs whose number of machines is not that of the tasks in their profile; those with none are set apart later."""
+    if not known.sizes:
+        return
+    for place, (job_id, machines, profile) in enumerate(zip(ids, res, profiles, strict=True)):
         for size, task in known.sizes.get(profile, {}).items():
-            if size != res and res > 0:
+            if size != machines and machines > 0:
                 part = f"profile {shown(profile)}" + (f" has {shown(task)}, which" if task != profile else "")
-                told = f"res is {res}, but {part} is for {size} machines; expected the same number"
+                told = f"res is {machines}, but {part} is for {size} machines; expected the same number"
                 problems.of_job(place, job_id, "res", told)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import msgspec
 
@@ -29,12 +29,12 @@ def told(value: Any) -> str:
         return shown(str(value), 40)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether it is a JSON number that is finite; true and false are none."""
     return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> TypeGuard[int]:
     """Whether it is a JSON integer; 4.0 is none."""
     return type(value) is int
 

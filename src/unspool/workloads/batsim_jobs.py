@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,7 +39,7 @@ class Jobs(NamedTuple):
     may_repeat: bool = False
 
 
-class _Job(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _Job(msgspec.Struct, gc=False):
     id: str | int
     subtime: float
     res: int
@@ -48,14 +47,27 @@ class _Job(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     walltime: float | msgspec.UnsetType = msgspec.UNSET
 
 
+class _BareJob(_Job, forbid_unknown_fields=True, gc=False):
+    pass
+
+
 def plain_jobs(raw: msgspec.Raw, known: Known, *, is_version_5: bool) -> Jobs | None:
-    """The jobs of a file in which all have the five fields and no others, and nothing is wrong; else None.
+    """The jobs of a file in which nothing is wrong or unusual; else None.
 
     It only says yes or no: `read_jobs` says what is wrong, or takes what is unusual, and is slower.
     """
+    found: Sequence[_Job]
+    free: list[dict[str, Any] | None] | None = None
     try:
-        found = msgspec.json.decode(raw, type=list[_Job])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = msgspec.json.decode(raw, type=list[_BareJob])
+    except msgspec.ValidationError:
+        try:
+            found, free = msgspec.json.decode(raw, type=list[_Job]), _free_fields(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        if any(each and not each.keys().isdisjoint((MAPPING, "dependencies")) for each in free):
+            return None
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     ids = [job.id if type(job.id) is str else str(job.id) for job in found]
     res = [job.res for job in found]
@@ -76,7 +88,15 @@ def plain_jobs(raw: msgspec.Raw, known: Known, *, is_version_5: bool) -> Jobs | 
     if not is_fine:
         return None
     walltimes = [None if limit is msgspec.UNSET or limit == -1 else limit for limit in given]
-    return Jobs(ids, subtimes, res, walltimes, profiles, list(repeat(None, len(ids))))
+    return Jobs(ids, subtimes, res, walltimes, profiles, free or [None] * len(ids))
+
+
+def _free_fields(raw: msgspec.Raw) -> list[dict[str, Any] | None]:
+    found = msgspec.json.decode(raw, type=list[dict[str, Any]])
+    for job in found:
+        for name in _READ:
+            job.pop(name, None)
+    return [job or None for job in found]
 
 
 def read_jobs(
@@ -88,24 +108,39 @@ def read_jobs(
     for place, job in enumerate(given):
         if not isinstance(job, dict):
             problems.of_job(place, None, None, f"is {told(job)}; expected an object")
+            _append(jobs, ("", 0.0, 0, None, "", None))
             continue
         job_id = _id(job, place, workload, problems)
         if job_id is not None and seen.setdefault(job_id, place) != place:
             what = f'the id is that of job number {seen[job_id] + 1} too; expected unique ids (7 and "7" are one)'
             problems.of_job(place, job_id, "id", what)
         free = {name: value for name, value in job.items() if name not in _READ}
-        jobs.ids.append(job_id if job_id is not None else f"number {place + 1}")
-        jobs.subtimes.append(_subtime(job, place, job_id, problems))
-        jobs.res.append(_res(job, place, job_id, problems))
-        jobs.walltimes.append(_walltime(job, place, job_id, problems, is_version_5))
-        jobs.profiles.append(_profile(job, place, job_id, known, problems))
-        jobs.free.append(free or None)
+        res = _res(job, place, job_id, problems)
+        columns = (
+            job_id if job_id is not None else f"number {place + 1}",
+            _subtime(job, place, job_id, problems),
+            res,
+            _walltime(job, place, job_id, problems, is_version_5),
+            _profile(job, place, job_id, known, problems),
+            free or None,
+        )
+        _append(jobs, columns)
         if MAPPING in free:
-            _check_mapping(free[MAPPING], jobs.res[-1], place, job_id, problems)
+            _check_mapping(free[MAPPING], res, place, job_id, problems)
         if "dependencies" in free:
             _check_dependencies(free["dependencies"], place, job_id, problems)
     counts = {name: sum(isinstance(job, dict) and name in job for job in given) for name in _READ}
     return jobs._replace(may_repeat=has_repeats(bytes(raw), counts))
+
+
+def _append(jobs: Jobs, values: tuple[str, float, int, float | None, str, dict[str, Any] | None]) -> None:
+    job_id, subtime, res, walltime, profile, free = values
+    jobs.ids.append(job_id)
+    jobs.subtimes.append(subtime)
+    jobs.res.append(res)
+    jobs.walltimes.append(walltime)
+    jobs.profiles.append(profile)
+    jobs.free.append(free)
 
 
 def meaning_of(field: str, value: Any, workload: str | None = None) -> str | float | None:
@@ -160,16 +195,16 @@ def _id(job: dict[str, Any], place: int, workload: str, problems: Problems) -> s
 
 def _subtime(job: dict[str, Any], place: int, job_id: str | None, problems: Problems) -> float:
     given = job.get("subtime")
-    if is_number(given) and abs(given) <= MOST_TIME:  # type: ignore[arg-type]
-        return float(given)  # type: ignore[arg-type]
+    if is_number(given) and abs(given) <= MOST_TIME:
+        return float(given)
     _refuse(job, "subtime", f"seconds, up to {MOST_TIME:g}", place, job_id, problems)
     return 0.0
 
 
 def _res(job: dict[str, Any], place: int, job_id: str | None, problems: Problems) -> int:
     given = job.get("res")
-    if is_whole(given) and 0 <= given <= MOST_CORES:  # type: ignore[operator]
-        return int(given)  # type: ignore[arg-type]
+    if is_whole(given) and 0 <= given <= MOST_CORES:
+        return int(given)
     _refuse(job, "res", "a whole number of machines, 0 or more", place, job_id, problems)
     return 0
 

@@ -45,13 +45,12 @@ def reached(profiles: Mapping[str, Profile], names: Iterable[str]) -> set[str]:
     >>> sorted(reached({"s": Sequence(("a",)), "a": Delay(1.0), "b": Delay(2.0)}, ["s"]))
     ['a', 's']
     """
-    found: set[str] = set()
-    ahead = [name for name in names if name in profiles]
+    found = {name for name in names if name in profiles}
+    ahead = [name for name in found if type(profiles[name]) is not Delay]
     while ahead:
-        name = ahead.pop()
-        if name not in found:
-            found.add(name)
-            ahead += [other for other in references(profiles[name]) if other in profiles and other not in found]
+        new = {other for other in references(profiles[ahead.pop()]) if other in profiles and other not in found}
+        found |= new
+        ahead += new
     return found
 
 
@@ -87,20 +86,21 @@ def parts_first(profiles: Mapping[str, Profile]) -> tuple[list[str], list[tuple[
 
 
 def delays_of(profiles: Mapping[str, Profile], order: Iterable[str]) -> dict[str, float]:
-    """How long each profile takes that is made of delays and sequences only; `order` has parts first.
+    """How long each profile takes that is made of delays and sequences only; `order` has sequences, parts first.
 
     A sequence ends with the first member that returns a code other than 0.
 
     >>> profiles = {"a": Delay(2.0), "bad": Delay(3.0, code=1), "s": Sequence(("a", "bad", "a"), repeat=2)}
-    >>> delays_of(profiles, profiles)
+    >>> delays_of(profiles, ["s"])
     {'a': 2.0, 'bad': 3.0, 's': 5.0}
     """
     found: dict[str, tuple[float, int]] = {}
-    for name in order:
-        profile = profiles[name]
+    for name, profile in profiles.items():
         if isinstance(profile, Delay):
             found[name] = profile.seconds, profile.code
-        elif isinstance(profile, Sequence) and all(member in found for member in profile.members):
+    for name in order:
+        profile = profiles[name]
+        if isinstance(profile, Sequence) and all(member in found for member in profile.members):
             found[name] = _in_sequence(profile, found)
     return {name: seconds for name, (seconds, _) in found.items()}
 
