@@ -442,6 +442,14 @@ def test_numbers_beyond_all_measure_are_told_like_others(tmp_path):
     assert "2 problems" in problem(tmp_path, text)
 
 
+@pytest.mark.parametrize("value", ['"\\ud800"', "1" * 5000, "[" * 5000 + "]" * 5000, "1e999", "NaN", '"\x00"'])
+@pytest.mark.parametrize("field", ["id", "subtime", "res", "profile", "extra"])
+def test_odd_values_raise_nothing_but_our_errors(tmp_path, field, value):
+    text = json.dumps(file_of({**JOB, field: "HERE"})).replace('"HERE"', value)
+    with suppress(UnspoolError):
+        read_batsim(saved(tmp_path, text))
+
+
 def test_fields_of_the_whole_that_are_not_used_are_noted(tmp_path):
     workload = read_batsim(saved(tmp_path, {**file_of(JOB), "description": "x", "platform": "y"}))
     assert workload.notes == ("fields that are not used: platform",)

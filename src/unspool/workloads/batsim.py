@@ -84,20 +84,25 @@ def read_batsim(path: AnyPath, *, workload: str = "w0") -> Workload:
     """
     text = b"".join(read_blocks(path)).removeprefix(_BYTE_ORDER_MARK)
     parts = _parts(text, path)
+    try:
+        with _uncollected():
+            return _read(text, parts, path, workload)
+    # Half of a letter, or a number of thousands of digits, is JSON, but not to all that it goes through.
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read ({shown(str(error), 120)}); write it again") from error
+
+
+def _read(text: bytes, parts: Parts, path: AnyPath, workload: str) -> Workload:
     problems = Problems()
-    with _uncollected():
-        try:
-            given = _profiles(parts, problems)
-            known = Known(read_profiles(given, os.path.dirname(os.fspath(path)), problems), given)
-            jobs = _jobs(parts, known, workload, problems)
-            facts = {"max_machines": _machines(parts, problems), "notes": _unused(parts)}
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}: cannot be read ({shown(str(error), 120)})") from error
-        check_profiles(known, problems)
-        check_sizes(known, jobs.ids, jobs.res, jobs.profiles, problems)
-        problems.add_repeats(text, _may_repeat(text, parts, given, jobs))
-        problems.refuse(path, text)
-        return _workload(jobs, known, text, path, workload, facts)
+    given = _profiles(parts, problems)
+    known = Known(read_profiles(given, os.path.dirname(os.fspath(path)), problems), given)
+    jobs = _jobs(parts, known, workload, problems)
+    facts = {"max_machines": _machines(parts, problems), "notes": _unused(parts)}
+    check_profiles(known, problems)
+    check_sizes(known, jobs.ids, jobs.res, jobs.profiles, problems)
+    problems.add_repeats(text, _may_repeat(text, parts, given, jobs))
+    problems.refuse(path, text)
+    return _workload(jobs, known, text, path, workload, facts)
 
 
 @contextmanager
