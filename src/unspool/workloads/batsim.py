@@ -79,8 +79,8 @@ def read_batsim(path: AnyPath, *, workload: str = "w0") -> Workload:
     ...         ' "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "nap"}]}'
     ...     )
     ...     tiny = read_batsim(file)
-    >>> tiny.table.select("job_id", "run_time", "machines").rows(), tiny.profiles
-    ([('1', 5.0, 2)], {'nap': Delay(code=0, details=mappingproxy({}), seconds=5.0)})
+    >>> tiny.table.select("job_id", "run_time", "machines").rows(), tiny.profiles["nap"].seconds
+    ([('1', 5.0, 2)], 5.0)
     """
     text = b"".join(read_blocks(path)).removeprefix(_BYTE_ORDER_MARK)
     parts = _parts(text, path)
@@ -216,7 +216,8 @@ def _workload(jobs: Jobs, known: Known, text: bytes, path: AnyPath, workload: st
     early = int((table["submit_time"] < 0).sum())
     if early:
         notes.append(f"{early} jobs have a subtime below 0: they are submitted at once, at 0")
-    idle = len(known.profiles) - len(reached(known.profiles, set(jobs.profiles)))
+    used = set(jobs.profiles)
+    idle = len(known.profiles) - len(reached(known.profiles, used) if known.others else used)
     if idle:
         notes.append(f"{idle} of {len(known.profiles)} profiles are named by no job and no other profile that is used")
     table = table.with_columns(pl.col("submit_time").clip(lower_bound=0.0))

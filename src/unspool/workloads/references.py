@@ -94,22 +94,19 @@ def delays_of(profiles: Mapping[str, Profile], order: Iterable[str]) -> dict[str
     >>> delays_of(profiles, ["s"])
     {'a': 2.0, 'bad': 3.0, 's': 5.0}
     """
-    found: dict[str, tuple[float, int]] = {}
-    for name, profile in profiles.items():
-        if isinstance(profile, Delay):
-            found[name] = profile.seconds, profile.code
+    found = {name: profile.seconds for name, profile in profiles.items() if isinstance(profile, Delay)}
+    codes = {name: profile.code for name, profile in profiles.items() if profile.code}
     for name in order:
         profile = profiles[name]
         if isinstance(profile, Sequence) and all(member in found for member in profile.members):
-            found[name] = _in_sequence(profile, found)
-    return {name: seconds for name, (seconds, _) in found.items()}
+            found[name], codes[name] = _in_sequence(profile, found, codes)
+    return found
 
 
-def _in_sequence(profile: Sequence, found: Mapping[str, tuple[float, int]]) -> tuple[float, int]:
+def _in_sequence(profile: Sequence, found: Mapping[str, float], codes: Mapping[str, int]) -> tuple[float, int]:
     total = 0.0
     for member in profile.members:
-        seconds, code = found[member]
-        total += seconds
-        if code:
-            return total, code
+        total += found[member]
+        if codes.get(member):
+            return total, codes[member]
     return total * profile.repeat, profile.code
