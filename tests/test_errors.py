@@ -4,7 +4,8 @@ from unspool.errors import DecisionError, InputError, InputErrors, RunError, Uni
 
 
 def test_the_tree_is_as_drawn():
-    assert [error.__mro__[1] for error in (InputError, InputErrors, UnitError, UnknownName, RunError, DecisionError)] == [
+    errors = (InputError, InputErrors, UnitError, UnknownName, RunError, DecisionError)
+    assert [error.__mro__[1] for error in errors] == [
         UnspoolError, InputError, InputError, InputError, UnspoolError, RunError
     ]  # fmt: skip
 
