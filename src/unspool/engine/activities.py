@@ -8,7 +8,7 @@ the heap, with the first end of its members.
 from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.sharing import deal_out
+from unspool.engine.sharing import alone, deal_out
 from unspool.engine.state import NEVER, Array, Sharing
 
 __all__ = [
@@ -86,7 +86,7 @@ def _give_back(sharing: Sharing, slot: int) -> None:
     if count > 0:
         first = activities[slot]["element"]
         kind = block_of(count)
-        sharing.uses[first] = sharing.blocks[kind]
+        sharing.beside[first]["next"] = sharing.blocks[kind]
         sharing.blocks[kind] = first
     activities[slot]["kind"] = UNUSED
     activities[slot]["next"] = rule[0]["spare"]
@@ -393,7 +393,10 @@ def settle(sharing: Sharing, now: float) -> None:
             _split(sharing, leader)
         activities[leader]["dirty"] = 0
         _catch_up(activities, leader, now)
-        deal_out(sharing, leader)
+        if activities[leader]["size"] == 1 and activities[leader]["is_plain"] != 0:
+            activities[leader]["rate"] = alone(activities, sharing.elements, sharing.uses, sharing.resources, leader)
+        else:
+            deal_out(sharing, leader)
         _schedule(rule, activities, sharing.heap, leader, _first_end(activities, leader, now))
     rule[0]["dirty"] = 0
 

@@ -267,6 +267,7 @@ LOT = np.dtype(
 SHARING = np.dtype(
     [
         ("clean", "i8"),  # 1: without the two side effects of SimGrid's rounds
+        ("has_fat", "i8"),  # 1: some links are fat
         ("gamma", "f8"),  # bytes that a flow may have on the way, which bounds it where latency is long
         ("hosts", "i8"),  # resources below this are hosts, the others links
         ("slots", "i8"),  # of activities that were ever in use,
@@ -303,8 +304,7 @@ ACTIVITY = np.dtype(
         ("end", "f8"),
         ("bound", "f8"),
         ("wire_bound", "f8"),  # the part of it that does not depend on the speed of hosts
-        ("step", "f8"),  # in the rounds: by how much its rate rose last,
-        ("open", "i8"),  # and whether it can rise
+        ("step", "f8"),  # in the rounds: by how much its rate rose last
         ("element", "i8"),  # the first; first those of shared resources, then of twins, then of fat ones
         ("shared", "i8"),
         ("twins", "i8"),
@@ -501,15 +501,17 @@ class Sharing(NamedTuple):
     resources: Array  # `RESOURCE` of each host, then of each link
     left: Array  # in the rounds: what is left of each resource,
     users: Array  # its elements of open activities,
-    share: Array  # what each of them gets
+    share: Array  # what each of them gets,
+    stale: Array  # and what closed ones go on taking; of fat links, the least that one does
     marks: Array  # of resources: the search that last came by
     activities: Array  # `ACTIVITY`
     elements: Array  # `ELEMENT`, those of an activity in one block whose length is a power of two,
-    uses: Array  # and the resource that each is of
+    uses: Array  # and the resource that each is of; unsigned, so that no index need be looked at for its sign
     beside: Array  # `BESIDE` of each
     blocks: Array  # the first free block of each length
     heap: Array  # `DUE`: components and timers by when something happens to them next
-    listed: Array  # scratch: resources in the rounds
+    listed: Array  # scratch: shared resources in the rounds,
+    listed_fat: Array  # and fat ones
     members: Array  # scratch: activities in the rounds
     dirty: Array  # leaders of components whose rates are out of date
 

@@ -172,7 +172,7 @@ def begin_task(sharing: Sharing, routes: Routes, owner: int, count: int, now: fl
     in_all = shared + twins + fat
     if in_all == 0 and wire_bound == NEVER:
         return NO_WORK
-    first = _new_block(rule, sharing.uses, sharing.blocks, in_all)
+    first = _new_block(rule, sharing.beside, sharing.blocks, in_all)
     slot = new_slot(rule, activities, LATENT, owner)
     activities[slot]["element"] = first
     activities[slot]["shared"] = shared
@@ -210,12 +210,12 @@ def _is_uneven(rule: Array, resources: Array, routes: Routes) -> int:
 
 
 @compiled
-def _new_block(rule: Array, uses: Array, blocks: Array, count: int) -> int:
+def _new_block(rule: Array, beside: Array, blocks: Array, count: int) -> int:
     """Room for so many elements in a row."""
     kind = block_of(count)
     first: int = blocks[kind]
     if first >= 0:
-        blocks[kind] = uses[first]
+        blocks[kind] = beside[first]["next"]
     else:
         first = rule[0]["top"]
         rule[0]["top"] = first + (1 << kind)

@@ -43,14 +43,16 @@ def sharing_on(network: Network, contention: Contention) -> Sharing:
     _pair_twins(network, resources)
     rule = np.zeros(1, SHARING)
     rule["clean"] = contention.sharing == "clean"
+    rule["has_fat"] = of_link["is_fat"].any()
     rule["gamma"] = contention.tcp_gamma
     rule["hosts"] = len(hosts)
     rule["spare"] = -1
     return Sharing(
         rule, resources, np.zeros(len(resources)), np.zeros(len(resources), np.int64), np.zeros(len(resources)),
-        np.zeros(len(resources), np.int64), np.zeros(_ACTIVITIES, ACTIVITY),
-        np.zeros(_ELEMENTS, ELEMENT), np.zeros(_ELEMENTS, np.int64), np.zeros(_ELEMENTS, BESIDE),
-        np.full(_BLOCKS, -1, np.int64), np.zeros(_ACTIVITIES, DUE), np.zeros(len(resources), np.int64),
+        np.zeros(len(resources)), np.zeros(len(resources), np.int64), np.zeros(_ACTIVITIES, ACTIVITY),
+        np.zeros(_ELEMENTS, ELEMENT), np.zeros(_ELEMENTS, np.uint32), np.zeros(_ELEMENTS, BESIDE),
+        np.full(_BLOCKS, -1, np.int64), np.zeros(_ACTIVITIES, DUE), np.zeros(len(resources), np.uint32),
+        np.zeros(len(resources), np.uint32),
         np.zeros(2 * _ACTIVITIES, np.int64), np.zeros(_ACTIVITIES + 1, np.int64),
     )  # fmt: skip
 
