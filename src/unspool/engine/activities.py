@@ -44,7 +44,7 @@ def start_timer(sharing: Sharing, owner: int, time: float) -> int:
     return slot
 
 
-@compiled
+@inlined
 def start_flow(sharing: Sharing, slot: int, now: float, latency: float) -> None:
     """A task whose elements are there waits for its latency, and then shares."""
     sharing.activities[slot]["left"] = 1.0
@@ -169,9 +169,8 @@ def _scheduled(activities: Array, heap: Array, slot: int) -> float:
 
 
 @compiled
-def _soil(sharing: Sharing, leader: int) -> None:
+def _soil(rule: Array, activities: Array, dirty: Array, leader: int) -> None:
     """The rates of a component are out of date."""
-    rule, activities, dirty = sharing.rule, sharing.activities, sharing.dirty
     if activities[leader]["dirty"] != 0:
         return
     if rule[0]["dirty"] == len(dirty):
@@ -208,7 +207,7 @@ def _join(sharing: Sharing, slot: int, now: float) -> None:
     activities[slot]["size"] = 1
     activities[slot]["gone"] = 0
     activities[slot]["uneven"] = activities[slot]["is_uneven"]
-    _bound(sharing, slot)
+    _bound(sharing.rule, activities, sharing.elements, uses, resources, slot)
     first = activities[slot]["element"]
     for k in range(first, first + activities[slot]["elements"]):
         resource = uses[k]
@@ -221,19 +220,17 @@ def _join(sharing: Sharing, slot: int, now: float) -> None:
         if other >= 0:
             beside[other]["before"] = k
         resources[resource]["first"] = k
-    _soil(sharing, activities[slot]["leader"])
+    _soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
 
 
 @compiled
-def _bound(sharing: Sharing, slot: int) -> None:
+def _bound(rule: Array, activities: Array, elements: Array, uses: Array, resources: Array, slot: int) -> None:
     """The most that the rate of an activity can be: one core a computation, and what its latencies allow."""
-    activities, elements, uses = sharing.activities, sharing.elements, sharing.uses
-    resources = sharing.resources
     bound = activities[slot]["wire_bound"]
     first = activities[slot]["element"]
     for k in range(first, first + activities[slot]["elements"]):
         resource = uses[k]
-        if resource < sharing.rule[0]["hosts"]:
+        if resource < rule[0]["hosts"]:
             bound = min(bound, resources[resource]["speed"] / elements[k]["weight"])
     activities[slot]["bound"] = bound
 
@@ -264,13 +261,12 @@ def _unite(sharing: Sharing, one: int, other: int) -> None:
     _unschedule(sharing.rule, activities, sharing.heap, follower)
     if first < NEVER:
         _schedule(sharing.rule, activities, sharing.heap, leader, first)
-    _soil(sharing, leader)
+    _soil(sharing.rule, activities, sharing.dirty, leader)
 
 
 @compiled
-def _leave(sharing: Sharing, slot: int) -> None:
-    """An activity shares no more."""
-    activities, uses, resources, beside = sharing.activities, sharing.uses, sharing.resources, sharing.beside
+def _unlink(activities: Array, uses: Array, resources: Array, beside: Array, slot: int) -> None:
+    """Take the elements of an activity off their resources."""
     first = activities[slot]["element"]
     for k in range(first, first + activities[slot]["elements"]):
         before, after = beside[k]["before"], beside[k]["next"]
@@ -280,12 +276,26 @@ def _leave(sharing: Sharing, slot: int) -> None:
             resources[uses[k]]["first"] = after
         if after >= 0:
             beside[after]["before"] = before
-    leader = activities[slot]["leader"]
-    after = activities[slot]["next"]
-    if after == slot:
+
+
+@inlined
+def _leave(sharing: Sharing, slot: int) -> None:
+    """An activity shares no more."""
+    activities = sharing.activities
+    _unlink(activities, sharing.uses, sharing.resources, sharing.beside, slot)
+    if activities[slot]["next"] == slot:
         activities[slot]["dirty"] = 0
         _unschedule(sharing.rule, activities, sharing.heap, slot)
-        return
+    else:
+        _leave_others(sharing, slot)
+
+
+@compiled
+def _leave_others(sharing: Sharing, slot: int) -> None:
+    """An activity leaves a component in which there are others."""
+    activities = sharing.activities
+    leader = activities[slot]["leader"]
+    after = activities[slot]["next"]
     before = activities[slot]["before"]
     activities[before]["next"] = after
     activities[after]["before"] = before
@@ -295,7 +305,7 @@ def _leave(sharing: Sharing, slot: int) -> None:
     activities[leader]["size"] -= 1
     activities[leader]["gone"] += 1
     activities[leader]["uneven"] -= activities[slot]["is_uneven"]
-    _soil(sharing, leader)
+    _soil(sharing.rule, activities, sharing.dirty, leader)
 
 
 @compiled
@@ -372,7 +382,7 @@ def _split(sharing: Sharing, leader: int) -> None:
         if seed != leader:
             activities[seed]["dirty"] = 0
             activities[seed]["place"] = -1
-            _soil(sharing, seed)
+            _soil(sharing.rule, activities, sharing.dirty, seed)
 
 
 # Time.
@@ -503,12 +513,12 @@ def drop_activity(sharing: Sharing, slot: int) -> None:
 @compiled
 def set_speed(sharing: Sharing, host: int, speed: float) -> None:
     """The cores of a host have another speed from now on."""
-    resources, activities, beside = sharing.resources, sharing.activities, sharing.beside
+    resources, activities, beside, uses = sharing.resources, sharing.activities, sharing.beside, sharing.uses
     resources[host]["speed"] = speed
     resources[host]["capacity"] = speed * resources[host]["cores"]
     k = resources[host]["first"]
     while k >= 0:
         slot = beside[k]["activity"]
-        _bound(sharing, slot)
-        _soil(sharing, activities[slot]["leader"])
+        _bound(sharing.rule, activities, sharing.elements, uses, resources, slot)
+        _soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
         k = beside[k]["next"]

@@ -222,7 +222,7 @@ def _new_block(rule: Array, beside: Array, blocks: Array, count: int) -> int:
     return first
 
 
-@compiled
+@inlined
 def _write_elements(
     sharing: Sharing, routes: Routes, count: int, first: int, shared: int, twins: int, is_uneven: int
 ) -> None:
