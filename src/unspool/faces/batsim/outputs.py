@@ -1,0 +1,140 @@
+"""The files that Batsim writes, written beside and renamed when whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unspool.errors import InputError
+from unspool.faces.batsim.figures import corrected_figures, schedule_figures, schedule_figures_v5
+from unspool.faces.batsim.states import machine_states, machine_times
+from unspool.faces.batsim.tables import job_rows
+from unspool.model.workload import Workload
+from unspool.results.result import Result
+from unspool.workloads.files import replaced
+
+__all__ = ["Outputs", "check_prefix", "outputs_of", "prefixed_path", "write_outputs"]
+
+_DECIMALS = 6
+_NEEDS_QUOTES = r'[,"\r\n]'
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What the files of a run hold."""
+
+    jobs: pl.DataFrame
+    machine_states: pl.DataFrame
+    schedule: Mapping[str, Any]
+    schedule_v5: Mapping[str, Any]
+    corrected: Mapping[str, Any]
+
+
+def outputs_of(workload: Workload, result: Result, *, states: bool = True) -> Outputs:
+    """Everything that the files say of a run of a workload; with `states` off, machine states are left out."""
+    rows = job_rows(workload, result)
+    times = machine_times(result)
+    figures = schedule_figures(rows, result, times)
+    return Outputs(
+        jobs=rows,
+        machine_states=machine_states(result) if states else pl.DataFrame(),
+        schedule=figures,
+        schedule_v5=schedule_figures_v5(figures, rows),
+        corrected=corrected_figures(rows, result, times),
+    )
+
+
+def prefixed_path(prefix: str, name: str) -> Path:
+    """`PREFIX_name` as Batsim 4 has it; after a folder, which ends with a slash, the name alone, as Batsim 5 does.
+
+    >>> prefixed_path("out", "jobs.csv").as_posix(), prefixed_path("out/", "jobs.csv").as_posix()
+    ('out_jobs.csv', 'out/jobs.csv')
+    """
+    is_folder = prefix.endswith(("/", os.sep))
+    return Path(prefix, name) if is_folder else Path(f"{prefix}_{name}")
+
+
+def check_prefix(prefix: str) -> None:
+    """Refuse a prefix that files cannot be written to, before any work is done."""
+    if not prefix:
+        raise InputError("-e: the prefix of the files is empty; name one, such as out, or a folder as out/")
+    folder = prefixed_path(prefix, "jobs.csv").parent
+    above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise InputError(f"-e {prefix}: {above} is no folder that files can be written to; name another prefix")
+
+
+def write_outputs(outputs: Outputs, prefix: str, *, states: bool = True) -> list[Path]:
+    """Write the files, those that are there replaced, and say which."""
+    folder = prefixed_path(prefix, "jobs.csv").parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"-e {prefix}: {folder} cannot be made: {error.strerror}") from error
+    written = []
+    for name, content in _contents(outputs, states=states).items():
+        path = prefixed_path(prefix, name)
+        with replaced(path, force=True) as file:
+            if isinstance(content, pl.DataFrame):
+                content.write_csv(
+                    file, float_precision=_DECIMALS, float_scientific=False, quote_style="never", null_value=""
+                )
+            else:
+                file.write(content.encode())
+        written.append(path)
+    return written
+
+
+def _contents(outputs: Outputs, *, states: bool) -> dict[str, pl.DataFrame | str]:
+    contents: dict[str, pl.DataFrame | str] = {
+        "jobs.csv": _jobs_text(outputs.jobs),
+        "schedule.csv": _row_text(outputs.schedule),
+        "schedule.json": json.dumps(outputs.schedule_v5, indent=2, allow_nan=False) + "\n",
+    }
+    if states:
+        table = outputs.machine_states
+        contents["machine_states.csv"] = table.with_columns(_general_texts(table["time"]))
+    return contents
+
+
+def _jobs_text(rows: pl.DataFrame) -> pl.DataFrame:
+    """Metadata are always in quotes; other texts where they need them, which Batsim's own reader would not survive."""
+    return rows.with_columns(
+        *(_quoted_where_needed(rows[name]) for name in ("job_id", "workload_name", "profile")),
+        metadata='"' + pl.col("metadata").str.replace_all('"', '""', literal=True) + '"',
+    )
+
+
+def _quoted_where_needed(texts: pl.Series) -> pl.Series:
+    if not texts.str.contains(_NEEDS_QUOTES).any():
+        return texts
+    return pl.Series(
+        texts.name,
+        ['"' + text.replace('"', '""') + '"' if re.search(_NEEDS_QUOTES, text) else text for text in texts.to_list()],
+    )
+
+
+def _general_texts(values: pl.Series) -> pl.Series:
+    """Six significant digits, as C's `%g` has it; a value that stands several times in a row is written once."""
+    is_new = (values != values.shift()).fill_null(True)
+    texts = pl.Series(values.name, list(map("%g".__mod__, values.filter(is_new).to_list())), dtype=pl.String)
+    return texts.gather(is_new.cum_sum() - 1)
+
+
+def _row_text(figures: Mapping[str, Any]) -> str:
+    """A header and one row."""
+    return f"{','.join(figures)}\n{','.join(map(_cell, figures.values()))}\n"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "-nan" if math.isnan(value) else f"{value:.{_DECIMALS}f}"
+    return str(value)
