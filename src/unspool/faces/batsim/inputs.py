@@ -24,7 +24,7 @@ def read_jobs(
             workloads.append(read_batsim(path, workload=f"w{number}"))
     if len(workloads) == 1:
         return workloads
-    from unspool.workloads.batsim import prefixed
+    from unspool.workloads.merging import prefixed
 
     return [prefixed(workload, f"w{number}") for number, workload in enumerate(workloads)]
 
