@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from unspool.errors import InputError
@@ -24,6 +25,7 @@ from unspool.workloads.files import replaced
 __all__ = ["Outputs", "check_prefix", "outputs_of", "prefixed_path", "write_outputs"]
 
 _DECIMALS = 6
+_NEAR_TIE = 1e-4
 _NEEDS_QUOTES = r'[,"\r\n]'
 
 
@@ -123,10 +125,19 @@ def _quoted_where_needed(texts: pl.Series) -> pl.Series:
 
 
 def _general_texts(values: pl.Series) -> pl.Series:
-    """Six significant digits, as C's `%g` has it; a value that stands several times in a row is written once."""
-    is_new = (values != values.shift()).fill_null(True)
-    texts = pl.Series(values.name, list(map("%g".__mod__, values.filter(is_new).to_list())), dtype=pl.String)
-    return texts.gather(is_new.cum_sum() - 1)
+    """Six significant digits, as C's `%g` has it; neighbours that are the same in so many are written once."""
+    numbers = values.to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = 10.0 ** (5.0 - np.floor(np.log10(numbers)))
+        digits = numbers * scale
+        rounded = np.rint(digits)
+        # Close to a tie the product may lie on the wrong side of it, and the number speaks for itself.
+        is_clear = np.abs(digits - np.floor(digits) - 0.5) > _NEAR_TIE
+    is_new = np.ones(len(numbers), bool)
+    is_same = (rounded[1:] == rounded[:-1]) & (scale[1:] == scale[:-1]) & is_clear[1:] & is_clear[:-1]
+    is_new[1:] = ~is_same & (numbers[1:] != numbers[:-1])
+    texts = pl.Series(values.name, list(map("%g".__mod__, numbers[is_new].tolist())), dtype=pl.String)
+    return texts.gather(pl.Series(np.cumsum(is_new) - 1))
 
 
 def _row_text(figures: Mapping[str, Any]) -> str:
