@@ -1,7 +1,6 @@
 import json
 import math
 import re
-from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -10,8 +9,7 @@ from hypothesis import strategies as st
 from tests.faces.batsim_build import GOLDEN, golden_rows, golden_schedule, jobs, machines, replayed
 
 from unspool.errors import InputError
-from unspool.faces.batsim.outputs import Outputs, _contents, check_prefix, outputs_of, write_outputs
-from unspool.faces.batsim.tables import JOB_COLUMNS
+from unspool.faces.batsim.outputs import check_prefix, general_texts, outputs_of, write_outputs
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.policies.base import Annotate, Reject, Start
 from unspool.results.run import run
@@ -22,7 +20,6 @@ RECORDED = (
     "hpc250s1_cluster512_fcfs_fast", "kill5_delays_small", "metadata_delays_filler", "mixed_small_fcfs",
     "rejecter_delays", "seqdelay_small_fcfs", "walltime_cluster512_fcfs",
 )  # fmt: skip
-EMPTY = Outputs(pl.DataFrame({name: [""] for name in JOB_COLUMNS}), pl.DataFrame(), {}, {}, {})
 WALL_CLOCK = {"batsim_version", "scheduling_time", "simulation_time"}
 
 
@@ -111,9 +108,8 @@ def test_ids_of_several_workloads_are_two_columns_and_profiles_lose_the_name(tmp
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1e12) | st.integers(0, 10**7).map(lambda at: at / 8 + 12345.5), max_size=30))
 def test_times_of_machine_states_are_written_as_c_writes_them(times):
-    table = pl.DataFrame({"time": sorted(times)}, schema={"time": pl.Float64})
-    written = _contents(replace(EMPTY, machine_states=table), states=True)["machine_states.csv"]
-    assert written["time"].to_list() == [f"{time:g}" for time in sorted(times)]
+    written = general_texts(pl.Series("time", sorted(times), dtype=pl.Float64))
+    assert written.to_list() == [f"{time:g}" for time in sorted(times)]
 
 
 def test_ids_with_commas_are_quoted(tmp_path):

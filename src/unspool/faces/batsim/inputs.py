@@ -13,7 +13,7 @@ __all__ = ["read_jobs", "read_machines"]
 
 
 def read_jobs(
-    paths: Sequence[str], reading: Callable[[str], AbstractContextManager[None]] = nullcontext
+    paths: Sequence[str], reading: Callable[[str], AbstractContextManager[object]] = nullcontext
 ) -> list[Workload]:
     """The workloads `w0`, `w1` and so on; of several, ids and names of profiles say so in front."""
     from unspool.workloads.batsim import read_batsim

@@ -15,7 +15,7 @@ __all__ = ["interval_text", "interval_texts", "parse_intervals"]
 _INTERVAL = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _MOST_IN_TEXT = 10_000_000
 _Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
-_SPACE, _DASH, _NEWLINE, _ZERO = b" -\n0"
+_SPACE, _DASH, _NEWLINE = b" -\n"
 
 
 def parse_intervals(text: str) -> set[int]:
@@ -76,22 +76,21 @@ def interval_texts(allocations: pl.DataFrame, attempts: int) -> pl.Series:
 def _joined(first: _Ints, last: _Ints, is_new: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[str]:
     """The intervals of each set in one text; `is_new` says where a set begins.
 
-    Bytes and not strings, because a large run has millions of intervals: each is a row with a separator, the digits of
-    its first machine and, unless it is one machine, a dash and the digits of its last, with zeros where there is none.
+    Bytes and not strings, because a large run has millions of intervals: each is a row with a mark, the digits of its
+    first machine and, unless it is one machine, a dash and the digits of its last, with zeros wherever there is none.
     """
     if not len(first):
         return []
-    width = len(str(int(last.max())))
-    digits = np.zeros((int(last.max()) + 1, width), np.uint8)
-    numbers = np.arange(len(digits))
-    for place in range(width):
-        has_digit = (numbers >= 10**place) | (place == 0)
-        digits[has_digit, width - 1 - place] = (numbers[has_digit] // 10**place) % 10 + _ZERO
-    pieces = np.zeros((len(first), 2 * width + 2), np.uint8)
-    pieces[:, 0] = np.where(is_new, _NEWLINE, _SPACE)
-    pieces[:, 1 : width + 1] = digits[first]
+    most = int(last.max())
+    names = np.array([str(number) for number in range(most + 1)], "S4" if most < 10_000 else "S8")
+    number = np.dtype(np.uint32 if names.itemsize == 4 else np.uint64)
+    digits = names.view(number)
     is_long = first != last
-    pieces[is_long, width + 1] = _DASH
-    pieces[is_long, width + 2 :] = digits[last[is_long]]
-    flat = pieces.ravel()
+    row = np.dtype([("mark", np.uint8), ("first", number), ("dash", np.uint8), ("last", number)])
+    pieces = np.empty(len(first), row)
+    pieces["mark"] = np.where(is_new, _NEWLINE, _SPACE)
+    pieces["first"] = digits[first]
+    pieces["dash"] = np.where(is_long, _DASH, 0)
+    pieces["last"] = np.where(is_long, digits[last], 0)
+    flat = pieces.view(np.uint8)
     return bytes(flat[flat != 0][1:]).decode("ascii").split("\n")

@@ -78,7 +78,7 @@ def run_batsim(
     states: bool = True,
     progress: Callable[[int, int], None] | None = None,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
-    reading: Callable[[str], AbstractContextManager[None]] = nullcontext,
+    reading: Callable[[str], AbstractContextManager[object]] = nullcontext,
     note: Callable[[str], None] | None = None,
 ) -> Simulated:
     """Read, place and simulate; `reading(path)` is entered while a workload is read.
@@ -107,7 +107,7 @@ def run_batsim(
 
 def _inputs(
     settings: Settings,
-    reading: Callable[[str], AbstractContextManager[None]],
+    reading: Callable[[str], AbstractContextManager[object]],
     note: Callable[[str], None] | None,
 ) -> tuple[Workload, Platform]:
     workloads = read_jobs(settings.workloads, reading)

@@ -47,7 +47,7 @@ def job_rows(workload: Workload, result: Result) -> pl.DataFrame:
         ran = ran.join(notes, on="job_id", how="left", maintain_order="left")
     turned_away = result.rejected.select("job_id").join(asked, on="job_id", how="inner", maintain_order="left")
     rows = pl.concat([_ran_rows(ran, result), _rejected_rows(turned_away)], how="diagonal_relaxed")
-    rows = rows.sort("when", "kind", "attempt", maintain_order=True)
+    rows = rows.sort("when", "kind", "attempt")
     if notes is None:
         rows = rows.with_columns(metadata=pl.lit(""))
     turnaround = pl.col("finish_time") - pl.col("submission_time")
@@ -109,7 +109,10 @@ def _ran_rows(ran: pl.DataFrame, result: Result) -> pl.DataFrame:
 
 def _rejected_rows(turned_away: pl.DataFrame) -> pl.DataFrame:
     return turned_away.with_columns(
-        pl.lit(_REJECTED).alias("final_state"), when="submission_time", kind=_TURNED_AWAY, attempt=pl.lit(-1, pl.Int64)
+        pl.lit(_REJECTED).alias("final_state"),
+        when="submission_time",
+        kind=_TURNED_AWAY,
+        attempt=pl.int_range(pl.len()),
     )
 
 
