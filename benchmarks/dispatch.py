@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from unspool.cli.app import run_command
+from unspool.faces.dispatch.compiled import ids_needed
 from unspool.faces.dispatch.experiment import read_experiment
 from unspool.faces.dispatch.running import run_experiment
 from unspool.policies.dispatchers.queues import SHORTEST
@@ -116,7 +117,8 @@ def plain_loop(data, refs):
 def from_file(data, refs, experiment):
     """CPU seconds, and the run."""
     began = time.process_time()
-    run = run_experiment(read_experiment(experiment), read_jobs(data), read_refs(refs))
+    read = read_experiment(experiment)
+    run = run_experiment(read, read_jobs(data, ids=ids_needed(read)), read_refs(refs))
     return time.process_time() - began, run
 
 

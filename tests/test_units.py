@@ -12,8 +12,10 @@ from unspool.units import (
     parse_bytes,
     parse_duration,
     parse_frequency,
+    parse_latency,
     parse_part,
     parse_rate,
+    parse_speed,
 )
 
 
@@ -150,7 +152,7 @@ def test_a_shown_duration_reads_back(seconds):
 
 @given(st.text() | st.floats() | st.integers())
 def test_whatever_is_given_parses_or_is_refused(text):
-    for parse in (parse_duration, parse_bytes, parse_frequency, parse_rate):
+    for parse in (parse_duration, parse_bytes, parse_frequency, parse_rate, parse_speed, parse_latency):
         with suppress(UnitError):
             assert parse(text) >= 0
 
@@ -166,3 +168,26 @@ def test_a_part_of_a_span_is_a_duration_or_a_percentage(text, seconds):
 def test_other_parts_of_a_span_are_refused(text):
     with pytest.raises(UnitError):
         parse_part(text, 200.0)
+
+
+def test_speeds_are_flop_per_second_by_decimal_and_binary_prefixes():
+    texts = ["1Gf", "0.5Kf", "0.5kf", "76.296Mf", "2 Tf", "1Ef", "1e3", "1Kif", "3Mflops", 7]
+    assert [parse_speed(text) for text in texts] == [1e9, 500.0, 500.0, 76.296e6, 2e12, 1e18, 1e3, 1024.0, 3e6, 7.0]
+
+
+def test_latencies_are_seconds():
+    texts = ["50us", "1.5ms", "20ns", "3ps", "2s", "0", "1m", 0.25]
+    expected = [50e-6, 1.5e-3, 20e-9, 3e-12, 2.0, 0.0, 60.0, 0.25]
+    assert [parse_latency(text) for text in texts] == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("text", ["1gf", "1G", "f", "", "-1Gf", "1e999f", "1Gf,2Gf"])
+def test_text_that_is_no_speed_is_refused(text):
+    with pytest.raises(UnitError, match="is not a speed such as 1Gf"):
+        parse_speed(text)
+
+
+@pytest.mark.parametrize("text", ["5 min", "us", "1US", "-1us", "50µs"])
+def test_text_that_is_no_latency_is_refused(text):
+    with pytest.raises(UnitError, match="is not a latency such as 50us"):
+        parse_latency(text)

@@ -1,7 +1,7 @@
-"""Texts with units, parsed at the edge and nowhere else: durations, bytes, frequencies, rates.
+"""Texts with units, parsed at the edge and nowhere else: durations, bytes, frequencies, rates, speeds, latencies.
 
-Inside unspool there are only seconds, bytes, hertz and bytes per second. Negative, infinite and undefined amounts
-are refused.
+Inside unspool there are only seconds, bytes, hertz, bytes per second and flop per second. Negative, infinite and
+undefined amounts are refused.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ __all__ = [
     "parse_bytes",
     "parse_duration",
     "parse_frequency",
+    "parse_latency",
     "parse_part",
     "parse_rate",
+    "parse_speed",
 ]
 
 _LARGEST_BYTES = 2**63 - 1
@@ -42,14 +44,28 @@ _BYTES: Mapping[str, float] = {
     **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtp", 1)},
 }
 _HERTZ: Mapping[str, float] = {"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9, "thz": 1e12}
-_DECIMAL: Mapping[str, float] = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_BINARY: Mapping[str, float] = {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGT", 1)}
-_RATE_PREFIXES: Mapping[str, float] = {**_DECIMAL, **_BINARY}
+_DECIMAL: Mapping[str, float] = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_BINARY: Mapping[str, float] = {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGTPE", 1)}
+_PREFIXES: Mapping[str, float] = {**_DECIMAL, **_BINARY}
 _RATES: Mapping[str, float] = {
     f"{prefix}{unit}{per}": factor / bits
-    for prefix, factor in _RATE_PREFIXES.items()
+    for prefix, factor in _PREFIXES.items()
     for unit, bits in (("B", 1), ("b", 8), ("bit", 8))
     for per in ("ps", "/s")
+}
+_SPEEDS: Mapping[str, float] = {
+    f"{prefix}{unit}": factor for prefix, factor in _PREFIXES.items() for unit in ("f", "flops", "flop/s")
+}
+_LATENCIES: Mapping[str, float] = {
+    "ps": 1e-12,
+    "ns": 1e-9,
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "w": 604800.0,
 }
 
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?"
@@ -142,6 +158,24 @@ def parse_rate(text: str | float) -> float:
     (10000000.0, 10000000.0, 125000000.0, 1024.0)
     """
     return _scaled(text, _RATES, 1.0, "a rate such as 10MBps, 10MB/s (bytes) or 1Gbps (bits)", case_counts=True)
+
+
+def parse_speed(text: str | float) -> float:
+    """Flop per second of a speed; a bare number is flop per second.
+
+    >>> parse_speed("1Gf"), parse_speed("76.296Mf"), parse_speed("0.5f"), parse_speed("1e-9Mf"), parse_speed(42)
+    (1000000000.0, 76296000.0, 0.5, 0.001, 42.0)
+    """
+    return _scaled(text, _SPEEDS, 1.0, "a speed such as 1Gf, 100Mf or 5e8 (flop per second)", case_counts=True)
+
+
+def parse_latency(text: str | float) -> float:
+    """Seconds that a message is on its way; a bare number is seconds.
+
+    >>> parse_latency("250us"), parse_latency("1.5ms"), parse_latency("0"), parse_latency("2s")
+    (0.00025, 0.0015, 0.0, 2.0)
+    """
+    return _scaled(text, _LATENCIES, 1.0, "a latency such as 50us, 1.5ms or 0.001 (seconds)", case_counts=True)
 
 
 def format_duration(seconds: float) -> str:

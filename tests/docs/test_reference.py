@@ -13,6 +13,8 @@ import pytest
 import unspool
 from unspool.cli.app import run_command
 from unspool.cli.config import RunConfig
+from unspool.conform import KINDS
+from unspool.conform.schedulers import _BATSCHED, _PYBATSIM
 from unspool.faces.batsim.outputs import outputs_of, write_outputs
 from unspool.faces.cloud import keys
 from unspool.model.platform import SELECTIONS
@@ -21,6 +23,8 @@ from unspool.model.workload import COLUMNS
 from unspool.platforms.catalogue.tables import LAYOUTS
 from unspool.platforms.clouds import CloudKeys
 from unspool.platforms.cluster import _Cluster, _Machines, _Partition
+from unspool.platforms.networks import StarKeys, StorageKeys
+from unspool.platforms.simgrid.grammar import ATTRIBUTES, ROUTINGS, SYNONYMS
 from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
 from unspool.results.audit.laws import LAWS, POLICY_LAWS
@@ -104,9 +108,10 @@ def test_slurm_fields_and_states_are_those_of_the_reader():
 def test_columns_of_recodex_are_those_of_the_reader(heading, at, columns, log):
     table = tables("recodex", heading)[0]
     assert names([row[:1] for row in table]) == list(columns)
-    assert sorted(names([row[at : at + 1] for row in table])) == sorted(
-        field.name for field in fields(log) if field.name not in ("name", "line", "texts", "notes")
-    )
+    ids = {name for name, value in vars(log).items() if name[0] != "_" and not callable(value)}
+    told = ids | {field.name for field in fields(log)}
+    told -= {"name", "path", "limit", "line", "ids", "texts", "notes"}
+    assert sorted(names([row[at : at + 1] for row in table])) == sorted(told)
     if log is JobLog:
         assert set(names([row[1:2] for row in table])) - {"#2", "#3", "--kill-at-walltime"} <= {
             column.name for column in COLUMNS
@@ -155,9 +160,9 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     ("verb", "at"),
     [
         ("run", 0), ("cost", 0), ("dispatch", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0),
-        ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0), ("generate lublin", 0),
-        ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3), ("catalogue list", 0),
-        ("catalogue show", 1),
+        ("conform", 0), ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0),
+        ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3),
+        ("catalogue list", 0), ("catalogue show", 1),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):
@@ -207,6 +212,18 @@ def test_laws_are_those_of_the_audit():
         assert sorted(found) == sorted(laws)
     assert not set(every) & set().union(*POLICY_LAWS.values())
     assert [(row[0].strip("`"), row[1]) for row in of_policies] == [(law, says) for law, (says, _) in _RULES.items()]
+
+
+def test_kinds_of_cases_and_schedulers_of_batsim_are_those_of_the_code():
+    assert names(tables("conform")[0]) == list(KINDS)
+    told = {}
+    for theirs, ours, compared in tables("conform", "batsim")[-1]:
+        for name in CELL.findall(theirs):
+            told[name.removesuffix(".py")] = (ours.strip("`"), compared == "job by job")
+    made = {name: maker({}) for name, maker in {**_BATSCHED, **_PYBATSIM}.items()}
+    assert told == {
+        name: (each.policy if isinstance(each.policy, str) else "the same", each.is_same) for name, each in made.items()
+    }
 
 
 def test_reasons_and_fields_of_explanations_are_those_of_the_code():
@@ -261,6 +278,25 @@ def test_keys_of_a_platform_are_those_of_the_reader():
     assert names(top) == list(_Cluster.__struct_fields__)
     assert sorted(names(machines)) == sorted(_Machines.__struct_fields__)
     assert names(partitions) == list(_Partition.__struct_fields__)
+
+
+def test_keys_of_a_network_are_those_of_the_reader():
+    network, storage = tables("platform", "A network")
+    assert names(network) == list(StarKeys.__struct_fields__)
+    assert names(storage) == list(StorageKeys.__struct_fields__)
+
+
+def test_elements_of_simgrid_are_those_of_the_reader():
+    told = {}
+    for row in tables("simgrid-platform", "Elements")[0]:
+        tag, *older = CELL.findall(row[0])
+        told[tag] = [name for name in CELL.findall(row[1]) if name not in ("4", "4.1")]
+        assert [SYNONYMS[name] for name in older] == [tag] * len(older)
+    assert {tag: sorted(known) for tag, known in told.items()} == {
+        tag: sorted(known.split()) for tag, known in ATTRIBUTES.items()
+    }
+    routings = [name for row in tables("simgrid-platform", "Routes")[0] for name in CELL.findall(row[0])]
+    assert sorted(name for name in routings if "<" not in name) == sorted(ROUTINGS)
 
 
 def test_keys_of_a_cloud_are_those_of_the_reader():

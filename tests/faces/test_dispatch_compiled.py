@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from tests.faces.dispatch_build import jobs_csv, refs_csv
 from tests.faces.dispatch_cases import CASES, files, logs, need_cases, split
 
-from unspool.faces.dispatch.compiled import run_compiled
+from unspool.faces.dispatch.compiled import ids_needed, run_compiled
 from unspool.faces.dispatch.experiment import read_experiment
-from unspool.faces.dispatch.outputs import metrics_text
+from unspool.faces.dispatch.outputs import jobs_table, metrics_text, summary_of
 from unspool.faces.dispatch.running import run_experiment
-from unspool.workloads.recodex import read_jobs, read_refs
+from unspool.workloads.recodex import JOB_IDS, read_jobs, read_refs
 
 METRICS = """
 metrics:
@@ -94,3 +94,39 @@ def test_python_prints_what_the_tool_did_as_well(file):
         pytest.skip("long in Python; the compiled loop has it")
     run = run_experiment(read_experiment(CASES / experiment, compat=kind), *logs(dataset), compiled=False)
     assert metrics_text(run) == (CASES / file).read_text()
+
+
+TIES = "dispatcher: {class: shortest-queue, args: {ties: random}}\n"
+FIXED = "metrics: [{class: user-experience, args: {ref_jobs: '@@ref_jobs', yardstick: fixed}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        (EXPERIMENTS["statistics"] + METRICS, ("exercise", "runtime")),
+        ("dispatcher: dispatchers.DurationFilterDispatcher\nduration_predictor: index\n", ("exercise", "runtime")),
+        (TIES + METRICS, ("exercise", "runtime")),  # not compiled after all, so that the rest is read then
+        (EXPERIMENTS["shortest"] + FIXED, ("exercise", "runtime")),
+        ("dispatcher: least-work\nduration_predictor: index\n" + METRICS, JOB_IDS),
+        ("dispatcher: shortest-queue\nmetrics: [{class: by-class, args: {by: worker_group}}]\n", JOB_IDS),
+        ("dispatcher: mine.Mine\n", JOB_IDS),
+    ],
+)
+def test_a_log_with_the_needed_ids_alone_gives_the_same_results(tmp_path, text, needed):
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    def dispatch(self, job, workers):\n        workers[job.user_id % 2].enqueue(job)\n"
+    )
+    (tmp_path / "e.yaml").write_text(WORKERS + text)
+    rows = [(100 + 3 * at, 4 + at % 5, "abcab"[at % 5], 20, f"u{at % 3}", 1, f"w{at % 2}") for at in range(30)]
+    (tmp_path / "jobs.csv").write_text(jobs_csv(*rows))
+    (tmp_path / "refs.csv").write_text(refs_csv((90, 5, "c"), (95, 9, "b")))
+    experiment, refs = read_experiment(tmp_path / "e.yaml"), read_refs(tmp_path / "refs.csv")
+    assert ids_needed(experiment) == needed
+    runs = [
+        run_experiment(experiment, read_jobs(tmp_path / "jobs.csv", ids=ids), refs)
+        for ids in (JOB_IDS, needed, ("exercise",))
+    ]
+    for few in runs[1:]:
+        assert (outcome(few), summary_of(few)) == (outcome(runs[0]), summary_of(runs[0]))
+        assert metrics_text(few, verbose=True) == metrics_text(runs[0], verbose=True)
+        assert jobs_table(few).equals(jobs_table(runs[0]))

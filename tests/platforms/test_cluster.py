@@ -130,7 +130,9 @@ def test_a_text_that_describes_no_platform_is_refused(text, message):
 
 
 def test_neither_a_text_nor_a_file_shows_the_three_forms(tmp_path):
-    forms = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml or .json file"
+    forms = (
+        "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml, .json or .xml file"
+    )
     with pytest.raises(InputError) as caught:
         read_platform("lots")
     assert str(caught.value) == f"'lots' is no platform; {forms}"
@@ -144,7 +146,7 @@ def test_neither_a_text_nor_a_file_shows_the_three_forms(tmp_path):
     [
         (
             "machins: []",
-            ": unknown key 'machins'; did you mean 'machines'? Known: cloud, licences, machines, name, partitions",
+            ": unknown key 'machins'; did you mean 'machines'? Known: cloud, licences, machines, name, network, p",
         ),
         ("machines: [{cors: 4}]", " in machines[0]: unknown key 'cors'; did you mean 'cores'? Known: "),
         ("{pool: 4, partitions: [{name: a, nodes: []}]}", " in partitions[0]: unknown key 'nodes'"),

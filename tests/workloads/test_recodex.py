@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unspool.errors import InputError, UnspoolError
-from unspool.workloads import read_workload
+from unspool.workloads import lines, read_workload, recodexcells
 from unspool.workloads.recodex import REF_COLUMNS, read_jobs, read_recodex, read_refs, shared_ids
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases")) / "dispatch"
@@ -310,3 +310,66 @@ def test_any_bytes_are_read_or_refused_with_our_own_error(noise, at):
             read_jobs(path)
         with suppress(UnspoolError):
             read_recodex(path)
+
+
+CELL = st.sampled_from(
+    ["", " ", "5", " 5", "5 ", "+5", "-1", "-0", ".5", "5.", "1e3", "1E3", "1e400", "0x5", "1_0", "1,5", "nan", "inf",
+     "NaN", "Infinity", "true", "x", "é", "5;6", "00012", "0.1234567890123456789", "4e-320", "\t7", '"8"', "9\r", "\n"]
+) | st.floats(0, 1e18).map(repr) | st.decimals(0, 10**9, places=20).map(str)  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([name for name in JOB if name != "spawn_ts"]), CELL), max_size=3),
+    st.sampled_from([None, "colour", "end_ts", "user_id"]),
+    st.sampled_from([None, 2]),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_block_read_in_one_go_is_as_if_it_was_cut_into_texts(wrong, last, limit):
+    base = {name: cell for name, cell in JOB.items() if name != last}
+    base |= {} if last is None else {last: JOB.get(last, "red")}
+    rows = [{"spawn_ts": "7"}, *({name: cell} if name in base else {} for name, cell in wrong), {"spawn_ts": "1e4"}]
+
+    def told(path, ids=IDS):
+        try:
+            found = read_jobs(path, limit, ids)
+        except InputError as error:
+            return str(error)
+        numbers = [getattr(found, name).tolist() for name in ("spawn", "duration", "limits", "correctness")]
+        flags = [found.cpu_time.tolist(), found.compilation_ok.tolist(), found.line.tolist(), found.notes]
+        return [numbers, repr(found.end.tolist()), flags, found.exercise.tolist(), found.texts["exercise"].to_list()]
+
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = log(Path(folder), *rows, base=base)
+        in_one_go, few = told(path), told(path, ["exercise"])
+        patch.setattr(recodexcells, "_even_cells", lambda *_: None)
+        assert in_one_go == few == told(path)
+
+
+def test_ids_that_nobody_asked_for_are_not_there_but_are_looked_at(tmp_path):
+    path = log(tmp_path, {}, {"spawn_ts": "200", "exercise_id": "f"})
+    few = read_jobs(path, ids=["exercise"])
+    assert (few.exercise.tolist(), list(few.texts)) == ([1, 2], ["exercise"])
+    for name in ("user", "worker_group"):
+        with pytest.raises(AttributeError, match=f"the column {name}_id of data.csv was not read"):
+            getattr(few, name)
+    whole = few.whole()
+    assert (whole.user.tolist(), whole.worker_group, whole.whole() is whole) == ([1, 1], ["default"] * 2, True)
+    with pytest.raises(InputError, match="line 2: user_id is empty; expected a text"):
+        read_jobs(log(tmp_path, {"user_id": ""}), ids=["exercise"])
+
+
+def test_a_log_that_has_changed_since_is_not_completed(tmp_path):
+    few = read_jobs(log(tmp_path, {}), ids=["exercise"])
+    log(tmp_path, {}, {})
+    with pytest.raises(InputError, match="changed while it was in use"):
+        few.whole()
+
+
+@given(st.lists(st.sampled_from(["", "a", "bc;", ";", "d"]), max_size=30), st.integers(1, 9))
+def test_marks_are_counted_as_bytes_are_whatever_is_taken_at_once(cells, at_once):
+    text = "\n".join(cells).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_AT_ONCE", at_once)
+        count, is_beside = lines.count_marks(text, b";\n")
+    assert count == text.count(b";") + text.count(b"\n")
+    assert is_beside == any(part in b"\n" + text for part in (b";;", b";\n", b"\n;", b"\n\n"))

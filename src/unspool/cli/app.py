@@ -85,6 +85,12 @@ _BATSIM = """Simulate jobs on a platform, with Batsim's files and options.
 
 For example: unspool batsim -p platform.xml -w workload.json -e out --policy easy"""
 
+_CONFORM = """Run recorded cases of the tools that people know, and tell what differs.
+
+For example: unspool conform dispatch cases/dispatch
+
+Without a path, the few cases that ship with unspool. Exits with 1 where one does not agree."""
+
 app = App(
     name="unspool",
     help="Replay any job log, on any platform, under any policy, and see what would have happened.",
@@ -103,6 +109,7 @@ app.command("unspool.cli.generate:generate", name="generate", help="Make a log a
 app.command("unspool.cli.inspect:inspect", name="inspect", help="Say what is in a log, a platform or a result.")
 app.command("unspool.cli.validate:validate", name="validate", help="Check files, without running anything.")
 app.command("unspool.cli.check:check", name="check", help=_CHECK)
+app.command("unspool.cli.conform:conform", name="conform", help=_CONFORM)
 app.command("unspool.cli.why:why", name="why", help=_WHY)
 app.command("unspool.cli.diff:diff", name="diff", help=_DIFF)
 app.command("unspool.cli.catalogue:catalogue", name="catalogue", help="List types of instances and their prices.")

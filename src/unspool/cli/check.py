@@ -42,7 +42,7 @@ def check(
     log
         The log that it is a schedule of, of any format (see: unspool plugins formats), packed with gzip or not.
     platform
-        What it ran on: 480, 128x16, 128x16:64GiB:2gpu, or a YAML, TOML, JSON file.
+        What it ran on: 480, 128x16, 128x16:64GiB:2gpu, or a YAML, TOML, JSON or XML file.
         Without it, that of the result, or as many cores as the log says its machine had.
     policy
         Whose laws: fcfs, easy, conservative, or none (only those of every schedule).

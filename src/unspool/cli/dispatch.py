@@ -10,11 +10,12 @@ from cyclopts import Parameter
 
 from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, reading
 from unspool.errors import InputError
+from unspool.faces.dispatch.compiled import ids_needed
 from unspool.faces.dispatch.experiment import read_experiment
 from unspool.faces.dispatch.outputs import metrics_text, summary_of, write_dispatched
 from unspool.faces.dispatch.running import run_experiment
 from unspool.results.store import check_free
-from unspool.workloads.recodex import read_jobs, read_refs
+from unspool.workloads.recodex import JOB_IDS, read_jobs, read_refs
 
 __all__ = ["dispatch"]
 
@@ -76,7 +77,7 @@ def dispatch(
     for text in experiment.notes:
         note(text)
     with reading(data):
-        jobs = read_jobs(data, limit)
+        jobs = read_jobs(data, limit, ids_needed(experiment) if out is None else JOB_IDS)
     known = None if refs is None else read_refs(refs)
     with Progress("dispatching") as progress:
         run = run_experiment(experiment, jobs, known, seed=seed, progress=progress, compiling=compiling_announcement)

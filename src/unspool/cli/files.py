@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from unspool.cli.config import RunConfig
-from unspool.cli.output import note, reading
+from unspool.cli.output import Announcement, note, reading
 from unspool.errors import InputError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -26,7 +26,7 @@ __all__ = ["kind_of", "platform_named", "platform_of_log", "read_log", "read_res
 
 _REASONS = 3  # rejected records that are shown
 _COST_KEYS = {"instance_mapping", "consumption_model_mapping", "ComputeClusterModel", "Jobs"}
-_PLATFORM_SUFFIXES = (".yaml", ".yml", ".json")
+_PLATFORM_SUFFIXES = (".yaml", ".yml", ".json", ".xml")
 
 
 def kind_of(path: Path) -> str:
@@ -74,7 +74,8 @@ def platform_named(text: str, catalogue: str | None = None) -> Platform:
     if not _is_cost_config(text):
         if catalogue is not None:
             raise InputError(f"catalogue {catalogue}: only a configuration of unspool cost takes prices from one")
-        return read_platform(text)
+        with Announcement(f"reading {text} …"):
+            return read_platform(text, note=note)
     from unspool.faces.cloud.config import read_config
     from unspool.platforms.catalogue import read_catalogue
 

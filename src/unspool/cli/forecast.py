@@ -66,7 +66,7 @@ def forecast(
         The time: seconds or a duration since the log's origin, or a date where that is known.
         Without it, the last submission of the log.
     platform
-        Where it runs: 480 (a pool of cores), 128x16 (machines x cores), or a YAML, TOML, JSON file.
+        Where it runs: 480 (a pool of cores), 128x16 (machines x cores), or a YAML, TOML, JSON or XML file.
         Without it, as many cores as the log says its machine had.
     policy
         A scheduler by name (see: unspool plugins), or as module:Name one of your own.

@@ -16,6 +16,7 @@ from unspool.cli.options import LogFormat
 from unspool.cli.output import print_json, print_table, reading
 from unspool.errors import shown
 from unspool.model.cloud import Cloud
+from unspool.model.network import Network
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.units import format_bytes, format_duration
@@ -37,7 +38,7 @@ def inspect(
     Parameters
     ----------
     file
-        A log, a platform (YAML, TOML, JSON, or a text such as 128x16), a folder that `run -o` wrote, or a run.toml.
+        A log, a platform (YAML, TOML, JSON, XML, or a text such as 128x16), a folder that `run -o` wrote, a run.toml.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     json
@@ -112,6 +113,17 @@ def _platform_facts(platform: Platform) -> dict[str, Any]:
         "licences": dict(platform.licences),
         "selection": platform.selection,
         **({} if platform.cloud is None else {"cloud": _cloud_facts(platform.cloud)}),
+        **({} if platform.network is None else {"network": _network_facts(platform.network)}),
+    }
+
+
+def _network_facts(network: Network) -> dict[str, Any]:
+    speeds = [host.speed for host in network.hosts[: network.compute_count]]
+    return {
+        "flops": f"{min(speeds):.4g}" if min(speeds) == max(speeds) else f"{min(speeds):.4g} to {max(speeds):.4g}",
+        "storage": [host.name for host in network.hosts if host.role == "storage"],
+        "master": [host.name for host in network.hosts if host.role == "master"],
+        "links": len(network.links),
     }
 
 

@@ -65,8 +65,8 @@ def run(
     workload
         The log, of any format (see: unspool plugins formats), packed with gzip or not.
     platform
-        Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu, or a YAML, TOML, JSON file.
-        A configuration of unspool cost is a platform too. Without it, as many cores as the log says its machine had.
+        Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu, or a YAML, TOML, JSON or XML
+        file; a configuration of unspool cost too. Without it, as many cores as the log says that its machine had.
     catalogue
         Instance types and prices for such a configuration; without it, those that ship.
     policy

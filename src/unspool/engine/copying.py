@@ -7,11 +7,26 @@ from typing import TypeVar
 import numpy as np
 
 from unspool.engine.queue import list_waiting
-from unspool.engine.state import Array, Core, Elastic, Guess, Later, Links, Order, Outage, Place, Plan, State
+from unspool.engine.state import (
+    Array,
+    Core,
+    Elastic,
+    Fluid,
+    Guess,
+    Later,
+    Links,
+    Order,
+    Outage,
+    Place,
+    Plan,
+    Routes,
+    Sharing,
+    State,
+)
 
 __all__ = ["copied"]
 
-T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic)
+T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic, Sharing, Routes)
 
 _INPUT = {
     Core: ("jobs",),
@@ -23,6 +38,9 @@ _INPUT = {
     Guess: ("rule", "user"),
     Outage: ("rule", "changes", "capacity"),
     Elastic: ("by_price", "room", "packed"),
+    Fluid: ("programs", "members", "amounts", "program_of"),
+    Sharing: (),
+    Routes: ("group", "leaving", "arriving", "itself", "between", "links"),
 }
 # Arrays that are filled from the front, by the field of the clock that counts what is in them.
 _FILLED = ("attempts", "rows")
@@ -42,7 +60,14 @@ def copied(state: State) -> State:
         None if state.guess is None else _part(state.guess, state),
         None if state.outage is None else _part(state.outage, state),
         None if state.elastic is None else _part(state.elastic, state),
+        None if state.fluid is None else _fluid(state.fluid, state),
     )
+
+
+def _fluid(fluid: Fluid, state: State) -> Fluid:
+    own = [name for name in fluid._fields if name not in ("sharing", "routes", *_INPUT[Fluid])]
+    fluid = fluid._replace(**{name: getattr(fluid, name).copy() for name in own})
+    return fluid._replace(sharing=_part(fluid.sharing, state), routes=_part(fluid.routes, state))
 
 
 def _part(part: T, state: State) -> T:

@@ -56,7 +56,9 @@ def _write_attempt(core: Core, job: int, first_row: int, row_count: int, start: 
     attempts[at]["row_count"] = row_count
     core.fate[job]["attempt"] = at
     core.fate[job]["state"] = RUNNING
-    push_event(clock, core.events, start + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"]), END, job)
+    end = start + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"])
+    if end < NEVER:  # else nobody knows yet
+        push_event(clock, core.events, end, END, job)
 
 
 @compiled

@@ -14,7 +14,7 @@ from unspool.engine.state import Array, Core, Later, Place
 
 __all__ = [
     "change_gain", "clear_later", "free_machines", "give_machine", "is_on_machine", "licences_suffice", "set_machine",
-    "take_picked", "touch", "units_left", "units_that_fit", "watch",
+    "take_of_machine", "take_picked", "touch", "units_left", "units_that_fit", "watch",
 ]  # fmt: skip
 
 
@@ -136,6 +136,13 @@ def set_machine(core: Core, place: Place, capacity: Array, machine: int, share: 
     else:
         bitset.discard(place.bits, len(machines), machine)
     _count_watched(core, place, machine)
+
+
+@compiled
+def take_of_machine(core: Core, place: Place, machine: int, shape: int, units: int) -> None:
+    """Take so many units of a shape on a machine, outside of any start."""
+    _change_row(core, place, machine, machine, shape, -units)
+    core.clock[0]["free"] -= units * place.shapes[shape]["cores"]
 
 
 @compiled

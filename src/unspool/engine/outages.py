@@ -6,13 +6,14 @@ import math
 
 from unspool.engine.compiled import compiled
 from unspool.engine.journal import arrive, cancel_end, end_attempt, release_dependents
-from unspool.engine.machines import free_machines, give_machine, is_on_machine
+from unspool.engine.machines import free_machines, give_machine, is_on_machine, set_machine, take_of_machine
 from unspool.engine.order import note_end
-from unspool.engine.state import LOST, NEVER, Core, Links, Order, Outage, Place
+from unspool.engine.programs import forget_job
+from unspool.engine.state import LOST, NEVER, Core, Fluid, Links, Order, Outage, Place
 
-__all__ = ["KILL", "REQUEUE", "RESUME", "change_machine", "next_change"]
+__all__ = ["KEEP", "KILL", "REQUEUE", "RESUME", "change_machine", "keep_down", "next_change"]
 
-REQUEUE, KILL, RESUME = 0, 1, 2
+REQUEUE, KILL, RESUME, KEEP = 0, 1, 2, 3
 
 
 @compiled
@@ -30,7 +31,12 @@ def next_change(core: Core, outage: Outage | None) -> float:
 
 @compiled
 def change_machine(
-    core: Core, place: Place | None, outage: Outage | None, order: Order | None, links: Links | None
+    core: Core,
+    place: Place | None,
+    outage: Outage | None,
+    order: Order | None,
+    links: Links | None,
+    fluid: Fluid | None,
 ) -> None:
     """Carry out the next change."""
     if place is None or outage is None:
@@ -41,15 +47,49 @@ def change_machine(
     before = outage.down[machine]
     outage.down[machine] = before + outage.changes[at]["step"]
     if before == 0:
-        _lose_jobs(core, place, outage, order, links, machine)
+        if outage.rule[0]["fate"] != KEEP:
+            _lose_jobs(core, place, outage, order, links, fluid, machine)
         give_machine(core, place, outage.capacity, machine, 0.0)
     elif outage.down[machine] == 0:
         give_machine(core, place, outage.capacity, machine, 1.0)
+        if outage.rule[0]["fate"] == KEEP:
+            _leave_to_jobs(core, place, machine)
+
+
+@compiled
+def keep_down(core: Core, place: Place | None, outage: Outage | None, job: int) -> None:
+    """A job ended whose machines may be down: nobody gets what it leaves there."""
+    if place is None or outage is None or outage.rule[0]["fate"] != KEEP:
+        return
+    attempt = core.fate[job]["attempt"]
+    first = core.attempts[attempt]["first_row"]
+    for row in range(first, first + core.attempts[attempt]["row_count"]):
+        for machine in range(place.rows[row]["first"], place.rows[row]["last"] + 1):
+            if outage.down[machine] > 0:
+                set_machine(core, place, outage.capacity, machine, 0.0)
+
+
+@compiled
+def _leave_to_jobs(core: Core, place: Place, machine: int) -> None:
+    """A machine is back on which jobs went on: they have what they had."""
+    for at in range(core.clock[0]["running"]):
+        job = core.running[at]["job"]
+        attempt = core.fate[job]["attempt"]
+        first = core.attempts[attempt]["first_row"]
+        for row in range(first, first + core.attempts[attempt]["row_count"]):
+            if place.rows[row]["first"] <= machine <= place.rows[row]["last"]:
+                take_of_machine(core, place, machine, core.jobs[job]["shape"], place.rows[row]["units"])
 
 
 @compiled
 def _lose_jobs(
-    core: Core, place: Place, outage: Outage, order: Order | None, links: Links | None, machine: int
+    core: Core,
+    place: Place,
+    outage: Outage,
+    order: Order | None,
+    links: Links | None,
+    fluid: Fluid | None,
+    machine: int,
 ) -> None:
     """End the attempts that hold a machine. Backwards, because those that end leave the list."""
     at = core.clock[0]["running"] - 1
@@ -57,6 +97,7 @@ def _lose_jobs(
         job = core.running[at]["job"]
         if is_on_machine(core, place, job, machine):
             cancel_end(core, job)
+            forget_job(core, fluid, job)
             free_machines(core, place, job)
             note_end(core, order, job)
             _keep_checkpoint(core, outage, job)

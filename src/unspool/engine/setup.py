@@ -11,6 +11,7 @@ import polars as pl
 from unspool.engine.bitset import add, empty_bitset, word_count
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
 from unspool.engine.plans import rows_to_plan, segments_to_plan
+from unspool.engine.profiles import fluid_of, grow_fluid
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
 from unspool.engine.state import (
     ATTEMPT,
@@ -32,6 +33,7 @@ from unspool.engine.state import (
     WORD,
     Array,
     Core,
+    Fluid,
     Later,
     Links,
     Place,
@@ -39,6 +41,7 @@ from unspool.engine.state import (
     State,
     longer,
 )  # fmt: skip
+from unspool.model.network import Contention
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.model.workload import Workload
 
@@ -58,6 +61,7 @@ class Problem:
     rejected: pl.DataFrame
     without_estimate: int
     notes: tuple[str, ...]
+    program_names: tuple[str, ...] = ()  # the profile of each program
 
 
 def estimates_of(workload: Workload) -> tuple[Array, int]:
@@ -75,8 +79,16 @@ def estimates_of(workload: Workload) -> tuple[Array, int]:
     return np.where(unknown, fallback, walltime), int(unknown.sum())
 
 
-def pose(workload: Workload, platform: Platform, *, seed: int = 0, kill_at_walltime: bool = False) -> Problem:
+def pose(
+    workload: Workload,
+    platform: Platform,
+    *,
+    seed: int = 0,
+    kill_at_walltime: bool = False,
+    contention: Contention | None = None,
+) -> Problem:
     """Set a run up. Jobs that can never run here are rejected with the reason; the rest takes part."""
+    contention = contention or Contention()
     if platform.cloud is not None:
         workload = on_whole_machines(workload)
     asked = shapes_of(workload, platform) if platform.cloud is None else shapes_in_cloud(workload, platform)
@@ -84,16 +96,18 @@ def pose(workload: Workload, platform: Platform, *, seed: int = 0, kill_at_wallt
     used = np.flatnonzero(~reasons)
     estimate, without_estimate = estimates_of(workload)
     jobs = _jobs(workload, asked, used, estimate, kill_at_walltime)
+    fluid, program_names = fluid_of(workload, used, platform.network, contention)
+    _forget_unknown_ends(jobs, fluid, contention)
     links, linked, notes = _links(workload, used)
     place = None if platform.is_pool and not platform.licences else _place(asked, platform, len(used))
-    state = State(_core(jobs, estimate[used], platform, linked), place, links=links)
+    state = State(_core(jobs, estimate[used], platform, linked), place, links=links, fluid=fluid)
     if place is not None and not _is_countable(asked, platform):
         state = state._replace(later=no_later(place))
     if place is not None and platform.cloud is not None:
         state = with_cloud(state, place, asked, used, workload, platform, seed)
         return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
     state.core.clock["one_core"] = asked.allowed.all() and all(group.machine.cores == 1 for group in platform.groups)
-    return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
+    return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes), program_names)
 
 
 def _rejected(workload: Workload, asked: Asked) -> pl.DataFrame:
@@ -122,6 +136,14 @@ def _jobs(workload: Workload, asked: Asked, used: Array, estimate: Array, kill_a
     jobs["shape"] = shape
     jobs["size"] = (asked.units * asked.need[:, 0].astype(np.int64))[shape]
     return jobs
+
+
+def _forget_unknown_ends(jobs: Array, fluid: Fluid | None, contention: Contention) -> None:
+    """Jobs that share a network end when they have run; strictly, a delay as long as the walltime never does."""
+    if fluid is not None:
+        jobs["run_time"][fluid.program_of >= 0] = math.inf
+    if contention.strict:
+        jobs["run_time"][jobs["run_time"] >= jobs["walltime"]] = math.inf
 
 
 def _core(jobs: Array, estimate: Array, platform: Platform, linked: int) -> Core:
@@ -243,7 +265,8 @@ def grow(state: State) -> State:
             ends=longer(plan.ends, queued),
             rows=longer(plan.rows, rows_to_plan(core, place)),
         )
-    state = state._replace(core=core, place=place, plan=plan)
+    fluid = None if state.fluid is None else grow_fluid(state.fluid)
+    state = state._replace(core=core, place=place, plan=plan, fluid=fluid)
     if place is None:
         return state
     if state.elastic is not None:

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ATTEMPT", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "DECIDE", "DEFER", "DONE", "ELASTIC", "ENDING", "EVENT",
-    "FATE", "GUESS", "HELD", "HOLD", "INSTANCE", "JOB", "KILLED", "KIND", "LINK", "LOST", "LOT", "MACHINE", "NEVER",
-    "NODE", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "QUEUED", "QUOTA", "REJECTED", "ROOM", "ROW",
-    "RULE", "RUNNING", "SEGMENT", "SHADOW", "SHAPE", "SIZES", "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING",
-    "WORD", "Array", "Core", "Elastic", "Guess", "Later", "Links", "Order", "Outage", "Place", "Plan", "State",
-    "longer",
+    "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DONE",
+    "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
+    "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOST", "LOT", "MACHINE", "MOVE", "NEVER", "NODE",
+    "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "RESOURCE",
+    "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SEGMENT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT",
+    "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess", "Later",
+    "Links", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
 ]  # fmt: skip
 
 
@@ -27,8 +28,8 @@ Array = np.ndarray[Any, Any]
 # Why a compiled loop returned.
 DONE, DECIDE, DEFER, ROOM, PAUSE, UNTIL, PREDICT, OUTAGES = 0, 1, 2, 3, 4, 5, 6, 7
 
-# States of a job. An attempt ends in one of the last four.
-UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED, LOST = 0, 1, 2, 3, 4, 5, 6, 7
+# States of a job. An attempt ends in one of the last five.
+UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED, LOST, FAILED = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 NEVER = float("inf")
 
@@ -262,6 +263,134 @@ LOT = np.dtype(
     align=True,
 )
 
+# Work that shares processors and links.
+SHARING = np.dtype(
+    [
+        ("clean", "i8"),  # 1: without the two side effects of SimGrid's rounds
+        ("gamma", "f8"),  # bytes that a flow may have on the way, which bounds it where latency is long
+        ("hosts", "i8"),  # resources below this are hosts, the others links
+        ("slots", "i8"),  # of activities that were ever in use,
+        ("spare", "i8"),  # and the first of those given back, -1 for none
+        ("top", "i8"),  # elements that were ever in use
+        ("due", "i8"),  # entries of the heap
+        ("dirty", "i8"),  # components whose rates are out of date
+        ("mark", "i8"),  # counts searches, so that nothing need be unmarked
+        ("touched", "i8"),  # links that the task in the making uses
+        ("latency", "f8"),  # of the task in the making,
+        ("window", "f8"),  # and the largest latency x bytes of its flows
+    ],
+    align=True,
+)
+RESOURCE = np.dtype(
+    [
+        ("capacity", "f8"),  # flop/s of all its cores, or B/s
+        ("speed", "f8"),  # of one core
+        ("cores", "f8"),
+        ("is_fat", "i8"),  # 1: each user may have all of it
+        ("twin", "i8"),  # one of equal capacity that tasks often load alike, as the way up of a host; -1: there is none
+        ("first", "i8"),  # element on it, -1 for none
+        ("least", "f8"),  # in the rounds: of a fat one the least that a user takes
+    ],
+    align=True,
+)
+ACTIVITY = np.dtype(
+    [
+        ("kind", "i8"),
+        ("owner", "i8"),
+        ("left", "f8"),  # fraction still to be done at `since`
+        ("since", "f8"),
+        ("rate", "f8"),
+        ("end", "f8"),
+        ("bound", "f8"),
+        ("wire_bound", "f8"),  # the part of it that does not depend on the speed of hosts
+        ("step", "f8"),  # in the rounds: by how much its rate rose last,
+        ("open", "i8"),  # and whether it can rise
+        ("element", "i8"),  # the first; first those of shared resources, then of twins, then of fat ones
+        ("shared", "i8"),
+        ("twins", "i8"),
+        ("elements", "i8"),
+        ("is_plain", "i8"),  # 1: no resource stands twice among them
+        ("is_uneven", "i8"),  # 1: it loads twins differently
+        ("leader", "i8"),  # of its component, which is a ring
+        ("next", "i8"),
+        ("before", "i8"),
+        ("size", "i8"),  # of the leader: members of the component,
+        ("gone", "i8"),  # those that left since it was last searched for parts,
+        ("uneven", "i8"),  # those that load twins differently,
+        ("dirty", "i8"),
+        ("place", "i8"),  # and its place in the heap, -1: in none
+        ("mark", "i8"),
+    ],
+    align=True,
+)
+ELEMENT = np.dtype([("weight", "f8"), ("run", "i8")], align=True)  # run: how many from here on weigh the same
+BESIDE = np.dtype([("activity", "i8"), ("next", "i8"), ("before", "i8")], align=True)  # elements on one resource
+DUE = np.dtype([("time", "f8"), ("activity", "i8")], align=True)
+CROWD = np.dtype([("executors", "i8"), ("squares", "i8"), ("host", "i8")], align=True)  # squares: summed over hosts
+WAY = np.dtype([("first", "i8"), ("count", "i8"), ("latency", "f8")], align=True)  # part of a route, as links
+
+# What jobs do once they run.
+FLUID = np.dtype(
+    [
+        ("launched", "i8"),  # attempts whose jobs have begun to do what they do
+        ("strict", "i8"),  # 1: a delay that ends with the walltime is cut by it, as in Batsim
+        ("slots", "i8"),  # of frames that were ever in use,
+        ("spare", "i8"),  # and the first of those given back, -1 for none
+        ("todo", "i8"),  # moves that are to be made
+        ("leaves", "i8"),  # the most activities that one job can have at once,
+        ("nodes", "i8"),  # frames that it can need,
+        ("elements", "i8"),  # and elements of a task
+        ("said", "i8"),  # messages of jobs,
+        ("letters", "i8"),  # and messages to them
+        ("stuck", "i8"),  # a job whose task has no way between two of its hosts; -1: none has
+    ],
+    align=True,
+)
+PROGRAM = np.dtype(
+    [
+        ("kind", "i8"),
+        ("code", "i8"),
+        ("first", "i8"),  # member, or amount: cpu, then com,
+        ("count", "i8"),  # and how many members, or executors
+        ("repeat", "i8"),
+        ("spread", "i8"),
+        ("seconds", "f8"),
+        ("cpu", "f8"),
+        ("com", "f8"),
+        ("storage", "i8"),  # host,
+        ("other", "i8"),  # and the one that data are moved to
+        ("bit", "i8"),  # of those that wait for a message: its place in the masks of messages
+        ("follows", "i8", (3,)),  # and what then follows: match, no match, no message; -1: nothing does
+    ],
+    align=True,
+)
+FRAME = np.dtype(
+    [
+        ("program", "i8"),
+        ("job", "i8"),
+        ("parent", "i8"),
+        ("member", "i8"),  # that runs now, counted over repetitions
+        ("open", "i8"),  # members that still run
+        ("code", "i8"),
+        ("activity", "i8"),  # -1: none
+        ("since", "f8"),
+        ("next", "i8"),  # frame of the same job
+        ("before", "i8"),
+    ],
+    align=True,
+)
+MOVE = np.dtype([("frame", "i8"), ("program", "i8"), ("code", "i8")], align=True)  # begin a program, or end a frame
+SEAT = np.dtype(
+    [
+        ("first", "i8"),
+        ("count", "i8"),
+        ("spare", "i8"),  # cores that the job asked for and was not given
+    ],
+    align=True,
+)
+SAID = np.dtype([("time", "f8"), ("job", "i8"), ("program", "i8")], align=True)
+LETTER = np.dtype([("mask", "i8"), ("next", "i8")], align=True)
+
 
 class Core(NamedTuple):
     """Time, jobs, what waits and what runs."""
@@ -365,6 +494,65 @@ class Elastic(NamedTuple):
     ranked: Array  # scratch: places of waiting jobs in that order
 
 
+class Sharing(NamedTuple):
+    """Activities that share processors and links, and at what rates they go on."""
+
+    rule: Array  # `SHARING`
+    resources: Array  # `RESOURCE` of each host, then of each link
+    left: Array  # in the rounds: what is left of each resource,
+    users: Array  # its elements of open activities,
+    share: Array  # what each of them gets
+    marks: Array  # of resources: the search that last came by
+    activities: Array  # `ACTIVITY`
+    elements: Array  # `ELEMENT`, those of an activity in one block whose length is a power of two,
+    uses: Array  # and the resource that each is of
+    beside: Array  # `BESIDE` of each
+    blocks: Array  # the first free block of each length
+    heap: Array  # `DUE`: components and timers by when something happens to them next
+    listed: Array  # scratch: resources in the rounds
+    members: Array  # scratch: activities in the rounds
+    dirty: Array  # leaders of components whose rates are out of date
+
+
+class Routes(NamedTuple):
+    """The links on the way from any host to any other (see `model/network.py`), and scratch to sum up bytes on them."""
+
+    group: Array
+    leaving: Array  # `WAY` of each host
+    arriving: Array
+    itself: Array
+    between: Array  # [group, group]; count -1: there is no way
+    links: Array  # resources
+    load: Array  # bytes of the task in the making on each resource,
+    touched: Array  # those that have some,
+    crew: Array  # the hosts of its executors,
+    flops: Array  # and of each what it computes
+    tally: Array  # executors on each host,
+    crowds: Array  # `CROWD` of each group,
+    groups: Array  # and those that have some
+
+
+class Fluid(NamedTuple):
+    """What jobs do once they run, and how far they are."""
+
+    rule: Array  # `FLUID`
+    programs: Array  # `PROGRAM` of each profile
+    members: Array  # programs that programs are made of
+    amounts: Array  # flops and bytes of tasks
+    program_of: Array  # that each job runs; -1: it takes its run time
+    frames: Array  # `FRAME`: a program in the course of its run
+    top: Array  # the first frame of each job's, -1 for none
+    codes: Array  # that each job returned
+    seats: Array  # `SEAT` of each job: where its executors stand in `executors`; -1: one a unit of its machines
+    executors: Array  # hosts
+    todo: Array  # `MOVE`
+    said: Array  # `SAID`
+    letters: Array  # `LETTER`
+    mail: Array  # [job, 2] the first and the last letter to each job, -1 for none
+    sharing: Sharing
+    routes: Routes
+
+
 class Links(NamedTuple):
     """Which job waits for the end of which."""
 
@@ -378,9 +566,9 @@ class State(NamedTuple):
 
     A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
     the others only serve EASY, conservative backfilling, dependencies, orders that change with time, predictors,
-    machines that come and go, and those that are brought up and down. Numba compiles a function for the types that it
-    is given and leaves out the branch of `if place is None` that cannot be taken, so that a run compiles no more than
-    it needs.
+    machines that come and go, those that are brought up and down, and work that shares a network. Numba compiles a
+    function for the types that it is given and leaves out the branch of `if place is None` that cannot be taken, so
+    that a run compiles no more than it needs.
     """
 
     core: Core
@@ -393,6 +581,7 @@ class State(NamedTuple):
     guess: Guess | None = None
     outage: Outage | None = None
     elastic: Elastic | None = None
+    fluid: Fluid | None = None
 
 
 def longer(array: Array, least: int) -> Array:

@@ -11,11 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from unspool.errors import InputError
+from unspool.errors import InputError, UnknownName
 
-__all__ = ["ROLES", "Host", "Link", "Network"]
+__all__ = ["ROLES", "SHARINGS", "TCP_GAMMA", "Contention", "Host", "Link", "Network"]
 
 ROLES: tuple[str, ...] = ("compute", "storage", "master")
+
+SHARINGS: tuple[str, ...] = ("simgrid", "clean")
+"""How tasks share: to SimGrid's digits, or without the two side effects of its rounds."""
+
+TCP_GAMMA = 4194304.0
+"""Bytes that a flow may have on the way, as SimGrid has it."""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -86,3 +92,23 @@ class Network:
             return self.itself[source]
         middle = self.between.get((self.group[source], self.group[target]))
         return None if middle is None else self.leaving[source] + middle + self.arriving[target]
+
+
+@dataclass(frozen=True)
+class Contention:
+    """The rules by which jobs share a network.
+
+    `tcp_gamma` is how many bytes a flow may have on the way. `storage` says which host the label of a storage means.
+    With `strict`, a delay that would end exactly with the walltime is cut by it, as in Batsim.
+    """
+
+    sharing: str = "simgrid"
+    tcp_gamma: float = TCP_GAMMA
+    storage: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sharing not in SHARINGS:
+            raise UnknownName("sharing", self.sharing, SHARINGS)
+        if not self.tcp_gamma > 0.0:
+            raise InputError(f"contention: a TCP gamma of {self.tcp_gamma}; expected more than 0 bytes")

@@ -10,7 +10,7 @@ from unspool.units import parse_duration
 
 __all__ = ["FATES", "Failures", "OnLoss", "Outage", "Outages"]
 
-FATES: tuple[str, ...] = ("requeue", "kill", "resume")
+FATES: tuple[str, ...] = ("requeue", "kill", "resume", "keep")
 """What can become of a job on a lost machine, in the order of their codes in the engine (`engine/outages.py`)."""
 
 
@@ -80,7 +80,8 @@ class OnLoss:
     """What becomes of a job when one of its machines is lost.
 
     `requeue`: it waits again, in its old place in the queue, and starts from nothing. `kill`: it is over. `resume`: it
-    waits again and goes on from its last checkpoint, one of which is made every `checkpoint_s` of its run time. A job
+    waits again and goes on from its last checkpoint, one of which is made every `checkpoint_s` of its run time.
+    `keep`: it goes on, and only new jobs find the machine gone. A job
     that lost `most_attempts` is over, for else one that is too long for the machines between failures never would be.
     """
 

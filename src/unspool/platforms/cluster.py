@@ -13,15 +13,26 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from unspool.errors import InputError, shown
+from unspool.model.network import Network
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.model.prices import Price
 from unspool.platforms.clouds import CloudKeys, cloud_of, describe_cloud
 from unspool.platforms.documents import converted, read_document
+from unspool.platforms.networks import (
+    HostsOf,
+    StarKeys,
+    StorageKeys,
+    WiredKeys,
+    describe_network,
+    network_of,
+    speeds_of,
+    star_of,
+)
 from unspool.units import format_bytes, parse_bytes
 
 __all__ = ["describe", "is_spec", "parse_cluster", "read_cluster"]
 
-_FORMS = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml or .json file"
+_FORMS = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml, .json or .xml file"
 _MOST_MACHINES = 10_000_000
 _MOST_CORES = 10**12
 
@@ -47,6 +58,7 @@ class _Machines(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     prices: dict[str, _Dollars] = {}
     plan: Literal["on-premises", "reserved"] = "on-premises"
     billing: Literal["always", "used"] = "always"
+    speed: int | float | str | list[int | float | str] | None = None
 
 
 class _Partition(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -69,6 +81,9 @@ class _Cluster(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     selection: str = "first"
     qos: dict[str, float] = {}
     cloud: CloudKeys | None = None
+    network: StarKeys | None = None
+    storage: list[StorageKeys] = []
+    wired: WiredKeys | None = None
 
 
 def is_spec(text: str) -> bool:
@@ -127,6 +142,7 @@ def describe(platform: Platform) -> dict[str, Any]:
         selection=platform.selection,
         qos=dict(platform.qos),
         cloud=None if platform.cloud is None else describe_cloud(platform.cloud),
+        wired=None if platform.network is None else describe_network(platform.network),
     )
     described: dict[str, Any] = msgspec.to_builtins(cluster)
     return described
@@ -174,8 +190,9 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
     if (cluster.pool is None) == (not cluster.machines) and cluster.cloud is None:
         raise InputError(f"{where}: expected either pool (a number of cores) or machines (a list)")
     if cluster.pool is not None:
-        if cluster.partitions:
-            raise InputError(f"{where}: a pool has no partitions; list machines instead")
+        for key in ("partitions", "network", "storage", "wired"):
+            if getattr(cluster, key):
+                raise InputError(f"{where}: a pool has no {key}; list machines instead")
         pool = _pool(cluster.pool, cluster.name or "", where)
         return _checked(
             lambda: replace(pool, licences=cluster.licences, selection=cluster.selection, qos=cluster.qos),
@@ -186,23 +203,57 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
     cores = sum(entry.count * entry.cores for entry in cluster.machines)
     if count > _MOST_MACHINES or cores > _MOST_CORES:
         raise InputError(f"{where}: {count} machines, {cores} cores; expected {_MOST_MACHINES} machines at most")
+    _check_network(cluster, where)
     names = Counter(partition.name for partition in cluster.partitions)
     for name, times in names.items():
         if times > 1:
             raise InputError(f"{where}: partition '{shown(name)}' stands twice; give each a name of its own")
-    return _checked(
-        lambda: Platform(
-            _groups(cluster.machines),
-            tuple(Partition(p.name, tuple(p.machines), p.default, p.priority) for p in cluster.partitions),
-            cluster.licences,
-            cluster.selection,
-            name=cluster.name or "",
-            qos=cluster.qos,
-            cloud=None if cluster.cloud is None else cloud_of(cluster.cloud),
-        ),
-        cluster,
-        where,
+    return _checked(lambda: _with_machines(cluster), cluster, where)
+
+
+def _with_machines(cluster: _Cluster) -> Platform:
+    groups = _groups(cluster.machines)
+    return Platform(
+        groups,
+        tuple(Partition(p.name, tuple(p.machines), p.default, p.priority) for p in cluster.partitions),
+        cluster.licences,
+        cluster.selection,
+        name=cluster.name or "",
+        qos=cluster.qos,
+        cloud=None if cluster.cloud is None else cloud_of(cluster.cloud),
+        network=_network(cluster, groups),
     )
+
+
+def _check_network(cluster: _Cluster, where: str) -> None:
+    """Complain of keys of a network that do not go together."""
+    without = [at for at, entry in enumerate(cluster.machines) if entry.speed is None]
+    is_star = cluster.network is not None or bool(cluster.storage)
+    if cluster.storage and cluster.network is None:
+        raise InputError(f"{where}: storage is reached over a network; give the key network too")
+    if without and (is_star or len(without) < len(cluster.machines)):
+        raise InputError(f"{where}: machines[{without[0]}] has no speed; give one to all machines, such as 1Gf")
+    has_speeds = len(without) < len(cluster.machines)
+    if cluster.wired is not None and (is_star or has_speeds):
+        raise InputError(f"{where}: wired says all of a network; leave out network, storage and speed")
+    if cluster.cloud is not None and (is_star or has_speeds or cluster.wired is not None):
+        raise InputError(f"{where}: machines of a cloud have no place in a network; leave out either of them")
+
+
+def _network(cluster: _Cluster, groups: tuple[MachineGroup, ...]) -> Network | None:
+    """The network of a file; None where it speaks of none."""
+    if cluster.wired is not None:
+        network = network_of(cluster.wired)
+        machines = sum(group.count for group in groups)
+        if network.compute_count != machines:
+            raise InputError(f"wired: {network.compute_count} hosts for jobs and {machines} machines; expected as many")
+        return network
+    entries = [
+        HostsOf(group.machine.name, group.count, entry.cores, speeds_of(entry.speed))
+        for group, entry in zip(groups, cluster.machines, strict=True)
+        if entry.speed is not None
+    ]
+    return star_of(entries, cluster.network, cluster.storage) if entries else None
 
 
 def _pool(cores: int, name: str, where: str) -> Platform:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHEAPEST_FIT", "CONSERVATIVE", "EASY", "FCFS", "FILLER", "OUTSIDE", "Annotate", "CompiledScheduler", "Decision",
-    "Kill",    "OrderedScheduler", "Predictor", "Reject", "Scheduler", "Start", "WakeAt",
+    "Kill",    "OrderedScheduler", "Predictor", "Reject", "Scheduler", "Start", "Tell", "WakeAt",
 ]  # fmt: skip
 
 # Who decides in a compiled loop. Inside a family policies are integers: function objects would defeat Numba's cache.
@@ -32,10 +32,15 @@ class Decision:
 
 @dataclass(frozen=True)
 class Start(Decision):
-    """Start a waiting job, on these machines (ids, or id: units), or where the platform's own selection puts it."""
+    """Start a waiting job, on these machines (ids, or id: units), or where the platform's own selection puts it.
+
+    With a `mapping`, executor i of a job that shares a network works on the machine at place `mapping[i]` of these,
+    which may be fewer or more than the job asks for.
+    """
 
     job: Job | str
     machines: Mapping[int, int] | Iterable[int] | None = None
+    mapping: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,14 @@ class WakeAt(Decision):
     """Ask to be called at a time, whether or not anything happens then."""
 
     time: float
+
+
+@dataclass(frozen=True)
+class Tell(Decision):
+    """Send a message to a running job, whose profile may wait for one."""
+
+    job: Job | str
+    text: str
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from unspool.engine.state import COMPLETED, KILLED, LOST, TIMED_OUT, Array, Core, Place
+from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, TIMED_OUT, Array, Core, Place
 from unspool.errors import DecisionError
 
 if TYPE_CHECKING:
     from unspool.model.workload import Workload
     from unspool.policies.base import CompiledScheduler
 
-__all__ = ["Job", "Seen", "View"]
+__all__ = ["Job", "Message", "Seen", "View"]
 
-_ENDED = (COMPLETED, TIMED_OUT, KILLED, LOST)
+_ENDED = (COMPLETED, FAILED, TIMED_OUT, KILLED, LOST)
 _BLOCK = 64
 
 
@@ -47,6 +47,9 @@ class Seen(Protocol):
 
     def ended_jobs(self) -> list[int]:
         """Jobs that ended since the last view."""
+
+    def messages(self) -> list[tuple[float, int, Mapping[str, Any]]]:
+        """What jobs said since the last view: when, who, what."""
 
     def room_for(self, job: int) -> dict[int, int] | None:
         """Where a job would be put now, or None."""
@@ -133,6 +136,14 @@ class Job:
         return f"Job('{self.id}', cores={self.cores}, submit_time={self.submit_time:g}, estimate={self.estimate:g})"
 
 
+class Message(NamedTuple):
+    """Something that a running job says, by a profile that sends."""
+
+    time: float
+    job: Job
+    content: Mapping[str, Any]
+
+
 class _Jobs(Sequence[Job]):
     """Jobs made when they are looked at."""
 
@@ -209,6 +220,11 @@ class View:
     def ended(self) -> Sequence[Job]:
         """Jobs that ended since the last view, in the order of their starts."""
         return _Jobs(self._seen, self._seen.ended_jobs())
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """What running jobs said since the last view."""
+        return [Message(time, Job(self._seen, job), content) for time, job, content in self._seen.messages()]
 
     @property
     def free_cores(self) -> int:

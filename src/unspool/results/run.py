@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from time import perf_counter
 from typing import Any
 
+from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outages
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -31,6 +32,7 @@ def run(
     kill_at_walltime: bool = False,
     outages: Outages | str | PathLike[str] | None = None,
     on_loss: OnLoss | str = "requeue",
+    contention: Contention | None = None,
     progress: Callable[[int, int], None] | None = None,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Result:
@@ -42,6 +44,8 @@ def run(
 
     `outages` says when machines are down: a file, a text such as `mtbf=30d,repair=4h`, or `Outages`; `on_loss` what
     becomes of the jobs on them: `requeue`, `kill`, or `resume:1h` with the time between checkpoints.
+
+    `contention` has the rules by which jobs with profiles share the platform's network.
 
     `progress` is called now and then with how many of how many jobs have started; `compiling()` is entered while the
     loop is compiled or loaded from disk.
@@ -58,7 +62,10 @@ def run(
     after = OnLoss.parse(on_loss) if isinstance(on_loss, str) else on_loss
     read_s = perf_counter() - began
     began = perf_counter()
-    engine = Engine(workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, outages=down, on_loss=after)
+    engine = Engine(
+        workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, outages=down, on_loss=after,
+        contention=contention,
+    )  # fmt: skip
     posed_s = perf_counter() - began
     began = perf_counter()
     with compiling():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
 from unspool.engine.instances import ON_DEMAND
-from unspool.engine.state import COMPLETED, KILLED, LOST, RUNNING, TIMED_OUT
+from unspool.engine.profiles import code_of
+from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT
 from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud
 from unspool.model.platform import MachineType, Platform
@@ -17,8 +20,11 @@ __all__ = ["allocations_of", "attempts_of", "instances_of", "jobs_of", "machines
 
 # Where machines are brought up and down, a job is on whole hosts, and what it had of them says what it pays.
 _KEPT_IN_CLOUD = ("memory_bytes", "gpus", "logged_wait")
-_KEPT = ("job_id", "user", "group", "project", "queue", "partition", "application", "submit_time", "walltime")
-_HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed", LOST: "lost"}
+_KEPT = (
+    "job_id", "user", "group", "project", "queue", "partition", "application", "profile", "submit_time", "walltime",
+)  # fmt: skip
+_HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed", LOST: "lost",
+        FAILED: "failed"}  # fmt: skip
 
 
 def attempts_of(engine: Engine) -> pl.DataFrame:
@@ -55,6 +61,8 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
         state=_how(attempts["how"][last]),
         attempts=np.bincount(engine.attempts["job"], minlength=len(engine.core.jobs))[ran],
     ).with_columns(job_times())
+    if "profile" in table.columns:
+        jobs = _with_return_codes(engine, jobs, ran)
     if engine.platform.cloud is not None and engine.place is not None:
         jobs = jobs.with_columns(machines=engine.place.shapes["units"][engine.core.jobs["shape"][ran]])
     if engine.annotations:
@@ -63,6 +71,25 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
         )
         jobs = jobs.join(notes, on="job_id", how="left", maintain_order="left")
     return jobs
+
+
+def _with_return_codes(engine: Engine, jobs: pl.DataFrame, ran: np.ndarray[Any, Any]) -> pl.DataFrame:
+    """The code that each job returned: 0 is success, -1 that its walltime was over, -2 that it was killed."""
+    profiles, fluid = engine.workload.profiles, engine.state.fluid
+    codes = pl.Series("return_code", np.zeros(len(ran), np.int64) if fluid is None else fluid.codes[ran])
+    known = {name: code_of(profiles, name) for name in jobs["profile"].unique().drop_nulls()}
+    timed = jobs["profile"].replace_strict(known, default=None, return_dtype=pl.Int64)
+    codes = pl.select(pl.coalesce(timed, codes)).to_series()
+    state = pl.col("state")
+    jobs = jobs.with_columns(
+        return_code=pl.when(state == "walltime")
+        .then(-1)
+        .when(state.is_in(["killed", "lost"]))
+        .then(-2)
+        .otherwise(codes)
+    )
+    failed = (state == "completed") & (pl.col("return_code") != 0)
+    return jobs.with_columns(state=pl.when(failed).then(pl.lit("failed", jobs["state"].dtype)).otherwise(state))
 
 
 def outages_of(engine: Engine) -> pl.DataFrame:

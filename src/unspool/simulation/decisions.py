@@ -9,12 +9,14 @@ from unspool.engine.events import WAKE
 from unspool.engine.journal import cancel_end, end_attempt, reject_waiting, release_dependents
 from unspool.engine.machines import free_machines
 from unspool.engine.profile import give_back_time
+from unspool.engine.programs import forget_job
 from unspool.engine.selection import pick
 from unspool.engine.starts import start_by_count, start_on_picked
 from unspool.engine.state import KILLED, QUEUED, RUNNING, Place
 from unspool.errors import DecisionError
-from unspool.policies.base import Annotate, Decision, Kill, Reject, Start, WakeAt
+from unspool.policies.base import Annotate, Decision, Kill, Reject, Start, Tell, WakeAt
 from unspool.policies.view import Job
+from unspool.simulation.executors import may_differ, seat_executors, tell
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
@@ -26,7 +28,7 @@ def carry_out(engine: Engine, decision: Decision) -> None:
     """Do at once what a decision says."""
     by_kind = _BY_KIND.get(type(decision))
     if by_kind is None:
-        raise DecisionError(f"{decision!r} is not a decision; expected Start, Reject, Kill, WakeAt or Annotate")
+        raise DecisionError(f"{decision!r} is not a decision; expected Start, Reject, Kill, WakeAt, Tell or Annotate")
     by_kind(engine, decision)
 
 
@@ -44,6 +46,7 @@ def _start(engine: Engine, decision: Start) -> None:
         return
     if decision.machines is not None:
         _pick_named(engine, place, job, decision)
+        seat_executors(engine, job, decision)
     elif not pick(core, place, job):
         raise DecisionError(f"{_name(decision)} at {engine.now:g} s: no machines have room for it")
     start_on_picked(core, place, job)
@@ -60,7 +63,7 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
     if isinstance(named, Mapping):
         units_on = dict(named)
     else:
-        units_on, left = {}, units
+        units_on, left = {}, len(named) if may_differ(engine, job, decision) else units
         for machine in named:
             units_on[machine] = min(left, _fit(place, machine, shape))
             left -= units_on[machine]
@@ -68,7 +71,7 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
         fit = _fit(place, machine, shape)
         if not 1 <= given <= fit:
             raise DecisionError(f"{_name(decision)} at {engine.now:g} s: {given} units on machine {machine}: {fit} fit")
-    if sum(units_on.values()) != units:
+    if sum(units_on.values()) != units and not may_differ(engine, job, decision):
         raise DecisionError(f"{_name(decision)}: {sum(units_on.values())} units placed; the job has {units}")
     licences = place.licence_need[shape] > place.licence
     if licences.any():
@@ -99,10 +102,15 @@ def _kill(engine: Engine, decision: Kill) -> None:
     job = _job(engine, decision, RUNNING, "is not running")
     core, state = engine.core, engine.state
     cancel_end(core, job)
+    forget_job(core, state.fluid, job)
     free_machines(core, state.place, job)
     give_back_time(core, state.plan, job)
     end_attempt(core, job, KILLED)
     release_dependents(core, state.links, job)
+
+
+def _tell(engine: Engine, decision: Tell) -> None:
+    tell(engine, _job(engine, decision, RUNNING, "is not running"), decision.text)
 
 
 def _wake(engine: Engine, decision: WakeAt) -> None:
@@ -116,7 +124,7 @@ def _annotate(engine: Engine, decision: Annotate) -> None:
     engine.annotations.setdefault(engine.id_of(job), []).append(decision.text)
 
 
-def _job(engine: Engine, decision: Start | Reject | Kill, state: int, otherwise: str) -> int:
+def _job(engine: Engine, decision: Start | Reject | Kill | Tell, state: int, otherwise: str) -> int:
     job = engine.index_of(decision.job, _name(decision))
     if engine.core.fate[job]["state"] != state:
         raise DecisionError(f"{_name(decision)} at {engine.now:g} s: the job {otherwise}")
@@ -132,6 +140,7 @@ _BY_KIND: dict[type[Decision], Callable[[Engine, Any], None]] = {
     Start: _start,
     Reject: _reject,
     Kill: _kill,
+    Tell: _tell,
     WakeAt: _wake,
     Annotate: _annotate,
 }

@@ -7,8 +7,9 @@ returns to Python only to grow an array or to report progress.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,8 @@ from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
 from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
-from unspool.errors import DecisionError, RunError
+from unspool.errors import DecisionError, InputError, RunError
+from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
@@ -69,13 +71,16 @@ class Engine:
         kill_at_walltime: bool = False,
         outages: Outages | None = None,
         on_loss: OnLoss | None = None,
+        contention: Contention | None = None,
     ) -> None:
         self.workload = workload
         self.platform = platform
         self.seed = seed
         self.clairvoyant = False
         self.annotations: dict[str, list[str]] = {}
-        self._problem: Problem = pose(workload, platform, seed=seed, kill_at_walltime=kill_at_walltime)
+        self._problem: Problem = pose(
+            workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, contention=contention
+        )
         self.state: State = self._problem.state
         self._turned_away: list[tuple[int | None, str | None, str]] = []
         self._pending: dict[int, list[Decision]] = {}
@@ -87,7 +92,7 @@ class Engine:
         self._predictor = Tutor()
         self._left_to_built_in = False
         self._reserved_events = len(self.core.events)
-        self._seen_attempts = 0
+        self._seen_attempts = self._seen_said = 0
         self._seen_running: Array = _NOTHING
         self._index_of_id: dict[str, int] | None = None
 
@@ -214,6 +219,22 @@ class Engine:
                 ", …" if left > _SHOWN else ""
             )
             raise RunError(f"nothing is left to happen, but the policy let {left} jobs wait for ever: {shown}")
+        if until == float("inf"):
+            self._refuse_stuck()
+
+    def _refuse_stuck(self) -> None:
+        """Complain of jobs that began something that cannot end."""
+        fluid = self.state.fluid
+        if fluid is None:
+            return
+        if fluid.rule[0]["stuck"] >= 0:
+            job = self.id_of(int(fluid.rule[0]["stuck"]))
+            raise InputError(f"job {job}: {self.platform.name} has no route between two of the hosts that it uses")
+        running = np.flatnonzero(self.attempts["how"] == RUNNING)
+        if len(running):
+            shown = ", ".join(self.id_of(int(job)) for job in self.attempts["job"][running[:_SHOWN]])
+            more = ", …" if len(running) > _SHOWN else ""
+            raise RunError(f"nothing is left to happen, but {len(running)} jobs run for ever: {shown}{more}")
 
     # Other futures.
 
@@ -282,6 +303,22 @@ class Engine:
         candidates = sorted(self._seen_running.tolist(), key=lambda job: int(self.core.fate[job]["attempt"]))
         candidates += self.attempts["job"][self._seen_attempts :].tolist()
         return [job for job in candidates if self.core.fate[job]["state"] > RUNNING]
+
+    def messages(self) -> list[tuple[float, int, Mapping[str, Any]]]:
+        """What jobs said since decisions were last applied: when, who, what."""
+        fluid = self.state.fluid
+        if fluid is None:
+            return []
+        said = fluid.said[self._seen_said : int(fluid.rule[0]["said"])]
+        return [(float(row["time"]), int(row["job"]), self.profile_of(row["program"]).message) for row in said]
+
+    def profile_of(self, program: int) -> Any:
+        """The profile that a program was made of."""
+        return self.workload.profiles[self.name_of_program(program)]
+
+    def name_of_program(self, program: int) -> str:
+        """The name of that profile."""
+        return self._problem.program_names[program]
 
     def room_for(self, job: int) -> dict[int, int] | None:
         """Machines and units that the platform's selection gives a job now, or None where there is no room."""
@@ -408,6 +445,7 @@ class Engine:
         count = int(self.core.clock[0]["running"])
         self._seen_running = self.core.running["job"][:count].copy()
         self._seen_attempts = int(self.core.clock[0]["attempts"])
+        self._seen_said = 0 if self.state.fluid is None else int(self.state.fluid.rule[0]["said"])
         list_fresh(self.core, _NOTHING, True)
 
     def make_room(self) -> None:

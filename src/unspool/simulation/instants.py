@@ -19,9 +19,18 @@ from unspool.engine.instances import (
 from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
 from unspool.engine.machines import free_machines
 from unspool.engine.order import note_end
-from unspool.engine.outages import change_machine, next_change
+from unspool.engine.outages import change_machine, keep_down, next_change
 from unspool.engine.plans import room_to_plan
 from unspool.engine.profile import give_back_time
+from unspool.engine.programs import (
+    NO_ROOM_LEFT,
+    fluid_outcome,
+    forget_job,
+    is_stale_fluid_end,
+    launch,
+    next_activity,
+    take_finished,
+)
 from unspool.engine.state import (
     DECIDE,
     DEFER,
@@ -50,9 +59,12 @@ def to_next_decision(state: State) -> int:
     clock, events, jobs = core.clock, core.events, core.jobs
     status = broken_off(core, state.place, state.elastic)
     while status < 0:
-        instant = NEVER
+        if not launch(core, state.place, state.fluid):
+            status = ROOM
+            break
+        instant = next_activity(core, state.fluid)
         if clock[0]["next_arrival"] < len(jobs):
-            instant = jobs[clock[0]["next_arrival"]]["submit"]
+            instant = min(instant, jobs[clock[0]["next_arrival"]]["submit"])
         if clock[0]["events"] > 0 and events[0]["time"] < instant:
             instant = events[0]["time"]
         instant = min(instant, next_change(core, state.outage))
@@ -85,12 +97,18 @@ def to_next_decision(state: State) -> int:
             clock[0]["dirty"] = 1 if is_due else 0
         stops = False
         while True:
-            is_event = clock[0]["events"] > 0 and events[0]["time"] <= instant
+            over = take_finished(core, state.place, state.fluid)  # before walltimes end: who ends with one is done
+            if over == NO_ROOM_LEFT:
+                status = ROOM
+                break
+            is_event = over >= 0 or (clock[0]["events"] > 0 and events[0]["time"] <= instant)
             kind = events[0]["order"] >> KIND_SHIFT if is_event else WAKE
             subject = events[0]["subject"]
+            if over >= 0:
+                kind, subject = END, over
             if kind != END and next_change(core, state.outage) <= instant:
                 # Machines are lost after jobs end, and before anything else.
-                change_machine(core, state.place, state.outage, state.order, state.links)
+                change_machine(core, state.place, state.outage, state.order, state.links, state.fluid)
                 continue
             if not is_event or (kind == STOP and not stops and _must_wait(core)):
                 break
@@ -99,16 +117,24 @@ def to_next_decision(state: State) -> int:
                 clock[0]["deferred"] = subject
                 status = PREDICT
                 break
-            pop_event(clock, events)
+            if over < 0:
+                pop_event(clock, events)
             if kind == END:
-                if is_stale_end(core, state.elastic, subject, instant):
+                if over < 0 and (
+                    is_stale_end(core, state.elastic, subject, instant)
+                    or is_stale_fluid_end(core, state.fluid, subject)
+                ):
                     continue
+                forget_job(core, state.fluid, subject)
                 free_machines(core, state.place, subject)
+                keep_down(core, state.place, state.outage, subject)
                 leave_machines(core, state.place, state.elastic, subject)
                 give_back_time(core, state.plan, subject)
                 note_end(core, state.order, subject)
                 learn(core, state.guess, subject)
-                end_attempt(core, subject, how_it_ends(core, subject))
+                end_attempt(
+                    core, subject, fluid_outcome(state.fluid, subject) if over >= 0 else how_it_ends(core, subject)
+                )
                 release_dependents(core, state.links, subject)
             elif kind == ARRIVAL:
                 arrive(core, subject)

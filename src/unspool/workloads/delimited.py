@@ -13,7 +13,7 @@ import polars as pl
 from unspool.errors import InputError
 from unspool.model.workload import rejected_table
 from unspool.workloads.files import AnyPath, read_blocks
-from unspool.workloads.lines import Lines, are_quotes_regular, drop_lines, fields_of, set_ragged_apart
+from unspool.workloads.lines import Lines, are_quotes_regular, count_marks, drop_lines, fields_of, set_ragged_apart
 
 __all__ = ["Cells", "plain_lines", "read_cells"]
 
@@ -109,9 +109,8 @@ def plain_lines(path: AnyPath, comment: bytes | None = None) -> Iterator[Lines]:
     for block in read_blocks(path):
         text = _as_utf8(block.removeprefix(_BYTE_ORDER_MARK) if first_line == 1 else block)
         text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
-        count = text.count(b"\n")
-        marks = (b"\n", comment) if comment and comment in text else (b"\n",)
-        if any(text.startswith(mark) or b"\n" + mark in text for mark in marks):
+        count, has_blank = count_marks(text, b"\n")
+        if has_blank or (comment and (text.startswith(comment) or b"\n" + comment in text)):
             yield drop_lines(text, first_line, comment)
         else:
             yield Lines(text, np.arange(first_line, first_line + count))

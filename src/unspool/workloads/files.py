@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, cast
 
@@ -63,26 +64,34 @@ def opened(path: AnyPath) -> Iterator[IO[bytes]]:
 
 def read_blocks(path: AnyPath, block_bytes: int = _BLOCK_BYTES) -> Iterator[bytes]:
     """The text of a file in blocks of whole lines, each ended by a newline; a file with NUL bytes is no text."""
-    rest, is_empty = b"", True
+    # One buffer for all blocks: fresh memory for each costs more than to read it.
+    buffer, kept, is_empty = bytearray(block_bytes), 0, True
     listener = _listener.get()
     with opened(path) as file:
         total = os.stat(path).st_size
-        while piece := file.read(block_bytes):
-            is_empty = False
+        while count := _filled(buffer, kept, file):
+            is_empty, end = False, kept + count
             if listener is not None:
                 listener(min(getattr(file, "fileobj", file).tell(), total), total)
-            if b"\0" in piece:
+            if buffer.find(b"\0", kept, end) >= 0:
                 raise InputError(f"{path}: binary data; expected lines of text, so give another file or its format")
-            whole, newline, tail = piece.rpartition(b"\n")
-            if newline:
-                yield rest + whole + newline
-                rest = tail
-            else:
-                rest += tail
+            whole = buffer.rfind(b"\n", kept, end) + 1
+            if whole:
+                yield bytes(memoryview(buffer)[:whole])
+                buffer[: end - whole] = buffer[whole:end]
+            kept = end - whole
+            if kept == len(buffer):
+                buffer.extend(bytes(block_bytes))
     if is_empty:
         raise InputError(f"{path}: the file is empty; expected one job a line")
-    if rest:
-        yield rest + b"\n"
+    if kept:
+        yield bytes(memoryview(buffer)[:kept]) + b"\n"
+
+
+def _filled(buffer: bytearray, kept: int, file: IO[bytes]) -> int:
+    """How many bytes of a file now stand in a buffer behind those that are kept."""
+    with memoryview(buffer) as view, view[kept:] as room:
+        return cast(BufferedIOBase, file).readinto(room)
 
 
 def refuse_existing(path: AnyPath, *, force: bool) -> None:

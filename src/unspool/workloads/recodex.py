@@ -7,16 +7,17 @@ since a dispatcher that skips rows answers another question. Every column: docs/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from unspool.errors import InputError
 from unspool.model.workload import Workload
 from unspool.workloads.accounting import with_distinct_ids
 from unspool.workloads.files import AnyPath
@@ -24,8 +25,8 @@ from unspool.workloads.lines import first_record
 from unspool.workloads.recodexcells import Kind, Table, numbered, read_table
 
 __all__ = [
-    "JOB_COLUMNS", "REF_COLUMNS", "SHARED", "JobLog", "RefLog", "read_jobs", "read_recodex", "read_refs", "recognises",
-    "shared_ids",
+    "JOB_COLUMNS", "JOB_IDS", "REF_COLUMNS", "SHARED", "JobLog", "RefLog", "read_jobs", "read_recodex", "read_refs",
+    "recognises", "shared_ids",
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
@@ -49,6 +50,9 @@ JOB_COLUMNS: Mapping[str, Kind] = MappingProxyType(
 )
 """The 15 columns of a log of jobs in the order in which they are published, and what their cells are."""
 
+JOB_IDS = tuple(name.removesuffix("_id") for name, kind in JOB_COLUMNS.items() if kind is Kind.ID)
+"""The columns of ids of a log of jobs, by our names."""
+
 REF_COLUMNS: Mapping[str, Kind] = MappingProxyType(
     {
         **dict.fromkeys(("submission_id", "solution_id", "exercise_id", "runtime_id", "worker_group_id"), Kind.ID),
@@ -66,11 +70,21 @@ SHARED = ("solution", "group", "tlgroup", "exercise", "runtime")
 _TELLING = (b"spawn_ts", b"duration", b"limits", b"exercise_id")
 
 
+class _Numbers:
+    """A column of ids as numbers, if it was read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, log: Any, owner: type) -> Ints:
+        return _numbers(log, self._name)
+
+
 @dataclass(frozen=True)
 class RefLog:
     """Reference runs as columns of NumPy, in the order of the file; ids are 1, 2, 3 … by first appearance.
 
-    `texts` has, for each column of ids, the texts that its numbers stand for: number n is at place n - 1.
+    `texts` has, for each column of `ids`, the texts that its numbers stand for: number n is at place n - 1.
     """
 
     name: str
@@ -78,14 +92,17 @@ class RefLog:
     duration: Floats
     correctness: Floats
     compilation_ok: Bools
-    submission: Ints
-    solution: Ints
-    exercise: Ints
-    runtime: Ints
-    worker_group: list[str]
     line: Ints
+    ids: Mapping[str, Ints]
     texts: Mapping[str, pl.Series]
     notes: tuple[str, ...] = ()
+
+    submission, solution, exercise, runtime = _Numbers(), _Numbers(), _Numbers(), _Numbers()
+
+    @property
+    def worker_group(self) -> list[str]:
+        """The group of workers of each run."""
+        return _texts(self, "worker_group")
 
     def __len__(self) -> int:
         return len(self.spawn)
@@ -96,10 +113,13 @@ class JobLog:
     """Jobs as columns of NumPy, in the order of the file; ids are 1, 2, 3 … by first appearance.
 
     `spawn` is what `float` makes of the text: no origin is taken from it. `end` is NaN where the file does not say it.
-    `texts` has, for each column of ids, the texts that its numbers stand for: number n is at place n - 1.
+    `texts` has, for each column of `ids`, the texts that its numbers stand for: number n is at place n - 1. `path` and
+    `limit` are what was read.
     """
 
     name: str
+    path: AnyPath
+    limit: int | None
     spawn: Floats
     end: Floats
     duration: Floats
@@ -107,27 +127,36 @@ class JobLog:
     correctness: Floats
     cpu_time: Bools
     compilation_ok: Bools
-    submission: Ints
-    solution: Ints
-    group: Ints
-    tlgroup: Ints
-    exercise: Ints
-    runtime: Ints
-    user: Ints
-    worker_group: list[str]
     line: Ints
+    ids: Mapping[str, Ints]
     texts: Mapping[str, pl.Series]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+
+    submission, solution, group, tlgroup = _Numbers(), _Numbers(), _Numbers(), _Numbers()
+    exercise, runtime, user = _Numbers(), _Numbers(), _Numbers()
+
+    @property
+    def worker_group(self) -> list[str]:
+        """The group of workers of each job."""
+        return _texts(self, "worker_group")
 
     def __len__(self) -> int:
         return len(self.spawn)
 
+    def whole(self) -> JobLog:
+        """The log with all columns of ids: this one, or if some were left out, what is now read from the file."""
+        if self.ids.keys() >= set(JOB_IDS):
+            return self
+        found = read_jobs(self.path, self.limit)
+        if not np.array_equal(found.spawn, self.spawn):
+            raise InputError(f"{self.path}: changed while it was in use; run it again on a file that stays as it is")
+        return found
 
-_Log = TypeVar("_Log", JobLog, RefLog)
 
-
-def read_jobs(path: AnyPath, limit: int | None = None) -> JobLog:
+def read_jobs(path: AnyPath, limit: int | None = None, ids: Collection[str] = JOB_IDS) -> JobLog:
     """The jobs of a `data.csv`, packed or not; with `limit` no more than its first rows, which alone are checked.
+
+    To number ids takes more time and memory than all else, so that `ids` can name the few that are needed.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -137,7 +166,8 @@ def read_jobs(path: AnyPath, limit: int | None = None) -> JobLog:
     >>> jobs.spawn, jobs.duration, jobs.submission, jobs.texts["submission"].to_list()
     (array([1000.]), array([2.25]), array([1]), ['j7'])
     """
-    return _log_of(JobLog, read_table(path, JOB_COLUMNS, "job", limit))
+    table = read_table(path, JOB_COLUMNS, "job", limit, {f"{name}_id" for name in ids})
+    return JobLog(path=path, limit=limit, **_named(table))
 
 
 def read_refs(path: AnyPath) -> RefLog:
@@ -150,25 +180,26 @@ def read_refs(path: AnyPath) -> RefLog:
     ...     read_refs(log).compilation_ok
     array([False])
     """
-    return _log_of(RefLog, read_table(path, REF_COLUMNS, "reference run", None))
+    return RefLog(**_named(read_table(path, REF_COLUMNS, "reference run", None)))
 
 
 def shared_ids(refs: RefLog, jobs: JobLog) -> tuple[RefLog, JobLog]:
     """Both logs with one numbering for the ids of `SHARED`: those of the reference runs first, then the jobs' new ones.
 
-    Submissions and users keep the numbers of their file.
+    Submissions and users keep the numbers of their file. Ids that one of the logs does not have stay as they are: of a
+    group or course the reference runs say nothing.
     """
-    ours, theirs = dict(refs.texts), dict(jobs.texts)
-    of_refs: dict[str, Ints] = {}
-    of_jobs: dict[str, Ints] = {}
+    ours, theirs = dict(refs.ids), dict(jobs.ids)
+    texts: dict[str, pl.Series] = {}
     for name in SHARED:
-        # Of a group or course the reference runs say nothing, so the jobs' numbers are the shared ones.
-        if name in ours:
-            numbers, every = numbered(pl.concat([ours[name], theirs[name]]))
-            first, second = numbers[: len(ours[name])], numbers[len(ours[name]) :]
-            of_refs[name], of_jobs[name] = first[getattr(refs, name) - 1], second[getattr(jobs, name) - 1]
-            ours[name] = theirs[name] = every
-    return replace(refs, texts=ours, **of_refs), replace(jobs, texts=theirs, **of_jobs)  # type: ignore[arg-type]
+        if name in ours and name in theirs:
+            numbers, texts[name] = numbered(pl.concat([refs.texts[name], jobs.texts[name]]))
+            first, second = np.split(numbers, [len(refs.texts[name])])
+            ours[name], theirs[name] = first[ours[name] - 1], second[theirs[name] - 1]
+    return (
+        replace(refs, ids=ours, texts={**refs.texts, **texts}),
+        replace(jobs, ids=theirs, texts={**jobs.texts, **texts}),
+    )
 
 
 def read_recodex(path: AnyPath) -> Workload:
@@ -176,12 +207,13 @@ def read_recodex(path: AnyPath) -> Workload:
 
     The origin is the whole second of the first arrival, so that adding it to `submit_time` gives `spawn_ts` exactly.
     """
-    jobs = read_jobs(path)
-    origin_s = float(np.floor(jobs.spawn[0]))
     told = {
         "job_id": "submission", "user": "user", "group": "group", "project": "tlgroup", "application": "exercise",
+        "queue": "worker_group",
     }  # fmt: skip
-    texts = {ours: jobs.texts[theirs].gather(getattr(jobs, theirs) - 1) for ours, theirs in told.items()}
+    jobs = read_jobs(path, ids=told.values())
+    origin_s = float(np.floor(jobs.spawn[0]))
+    texts = {ours: jobs.texts[theirs].gather(jobs.ids[theirs] - 1) for ours, theirs in told.items()}
     columns = pl.DataFrame(
         {
             **texts,
@@ -189,7 +221,6 @@ def read_recodex(path: AnyPath) -> Workload:
             "run_time": jobs.duration,
             "cores": np.ones(len(jobs), np.int64),
             "walltime": jobs.limits,
-            "queue": jobs.worker_group,
             "logged_wait": jobs.end - jobs.spawn - jobs.duration,
             "status": jobs.compilation_ok.astype(np.int64),
             "line": jobs.line,
@@ -215,13 +246,22 @@ def recognises(start: bytes) -> bool:
     return names.issuperset(_TELLING)
 
 
-def _log_of(kind: type[_Log], table: Table) -> _Log:
+def _named(table: Table) -> dict[str, Any]:
     """The columns of a file under our names: `user_id` is `user`, `spawn_ts` is `spawn`."""
-    columns = {name.removesuffix("_id").removesuffix("_ts"): values for name, values in table.columns.items()}
-    texts = {name.removesuffix("_id"): values for name, values in table.texts.items()}
-    groups = texts.pop("worker_group").to_list()
-    worker_group = [groups[number - 1] for number in columns.pop("worker_group").tolist()]
+    ids = {name.removesuffix("_id"): table.columns[name] for name in table.texts}
+    columns = {name.removesuffix("_ts"): of for name, of in table.columns.items() if name not in table.texts}
+    texts = {name.removesuffix("_id"): each for name, each in table.texts.items()}
     name = Path(table.path).resolve().name
-    return kind(
-        name=name, worker_group=worker_group, line=table.lines, texts=texts, notes=table.notes, **columns
-    )  # fmt: skip
+    return {"name": name, "line": table.lines, "ids": ids, "texts": texts, "notes": table.notes, **columns}
+
+
+def _texts(log: JobLog | RefLog, name: str) -> list[str]:
+    numbers = _numbers(log, name)
+    found: list[str] = log.texts[name].gather(numbers - 1).to_list()
+    return found
+
+
+def _numbers(log: JobLog | RefLog, name: str) -> Ints:
+    if name not in log.ids:
+        raise AttributeError(f"the column {name}_id of {log.name} was not read; see whole()")
+    return log.ids[name]

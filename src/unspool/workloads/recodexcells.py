@@ -1,13 +1,18 @@
 """Cells of the logs of ReCodEx turned into columns of NumPy, block by block; the first one that is wrong is named.
 
 The texts of ids are numbered in each block and renumbered at the end, so that of a log of any length only numbers and
-distinct texts are kept.
+distinct texts are kept. Ids that nobody asks for are looked at and left out.
+
+A block without quotes and blank lines, of even width and with numbers where they belong, as nearly all are, is read by
+Polars in one go. Any other is cut into lines and texts first, which takes three times as long and tells what is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +22,7 @@ import polars as pl
 from unspool.errors import InputError, shown
 from unspool.workloads.delimited import plain_lines
 from unspool.workloads.files import AnyPath
-from unspool.workloads.lines import Lines, are_quotes_regular, fields_of, set_ragged_apart
+from unspool.workloads.lines import Lines, are_quotes_regular, count_marks, fields_of, set_ragged_apart
 
 __all__ = ["Kind", "Table", "numbered", "read_table"]
 
@@ -35,6 +40,9 @@ class Kind(Enum):
     OPTIONAL = "a number if anything"  # the column and its cells may be missing
 
 
+_TYPES = {kind: pl.String() if kind in (Kind.ID, Kind.FLAG) else pl.Float64() for kind in Kind}
+
+
 class Table(NamedTuple):
     """A file as columns under its own names: numbers (of ids 1, 2, 3 …) and truths, the texts of ids, the lines."""
 
@@ -49,36 +57,47 @@ _Part = dict[str, tuple[npt.NDArray[Any], pl.Series | None]]  # by column its va
 
 
 class _Block(NamedTuple):
-    """Cells of whole rows, with the line of each; a row of another width ends the block and the file."""
+    """Cells of whole rows, with the line of each; a row of another width ends the block and the file.
+
+    Numbers are numbers or texts. `texts` makes texts of all, for complaints.
+    """
 
     header: tuple[str, ...]
     cells: pl.DataFrame
     lines: npt.NDArray[np.int64]
-    misfit: str | None
+    texts: Callable[[], pl.DataFrame]
+    misfit: str | None = None
 
 
-def read_table(path: AnyPath, columns: Mapping[str, Kind], what: str, limit: int | None) -> Table:
-    """The first rows of a file, all without a limit; the first line with a wrong cell is refused."""
+def read_table(
+    path: AnyPath, columns: Mapping[str, Kind], what: str, limit: int | None, ids: Collection[str] | None = None
+) -> Table:
+    """The first rows of a file, all without a limit; the first line with a wrong cell is refused.
+
+    Of the columns of ids only those in `ids` are kept, all without it; the others are looked at all the same.
+    """
     if limit is not None and limit < 1:
         raise InputError(f"{path}: a limit of {limit} leaves no {what}; expected 1 or more")
+    kept = [name for name, kind in columns.items() if kind is not Kind.ID or ids is None or name in ids]
     parts: list[_Part] = []
     lines: list[npt.NDArray[np.int64]] = []
     notes: tuple[str, ...] = ()
     left = limit
     last: dict[str, float] = {}
-    for block in _blocks(path, columns):
+    for block in _blocks(path, columns, kept):
         notes = _notes(block.header, columns)
-        rows = block.cells if left is None else block.cells.head(left)
-        parts.append(_converted(rows, block.lines, columns, path, last))
-        lines.append(block.lines[: len(rows)])
-        left = None if left is None else left - len(rows)
+        rows = block if left is None else block._replace(cells=block.cells.head(left))
+        values = _converted(rows, columns, path, last)
+        parts.append({name: _kept(values[name], columns[name]) for name in kept})
+        lines.append(block.lines[: len(rows.cells)])
+        left = None if left is None else left - len(rows.cells)
         if left == 0:
             break
         if block.misfit is not None:
             raise InputError(f"{path}, {block.misfit}")
     if not sum(map(len, lines)):
         raise InputError(f"{path}: no {what}s, only the names of columns; expected one {what} a line")
-    return _joined(path, parts, columns, np.concatenate(lines), notes)
+    return _joined(path, parts, kept, np.concatenate(lines), notes)
 
 
 def numbered(texts: pl.Series) -> tuple[npt.NDArray[np.int64], pl.Series]:
@@ -98,8 +117,8 @@ def numbered(texts: pl.Series) -> tuple[npt.NDArray[np.int64], pl.Series]:
     return told["number"].cast(pl.Int64).to_numpy(), distinct
 
 
-def _blocks(path: AnyPath, columns: Mapping[str, Kind]) -> Iterator[_Block]:
-    """The cells of the columns that are wanted, in blocks."""
+def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -> Iterator[_Block]:
+    """The cells of the columns that are wanted, in blocks; ids that are not kept may be missing."""
     header: tuple[str, ...] = ()
     for lines in plain_lines(path):
         is_quoted = b'"' in lines.text
@@ -114,28 +133,60 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind]) -> Iterator[_Block]:
             header = tuple(cell.decode().strip() for cell in fields_of(first, _SEPARATOR))
             _refuse_header(header, columns, path, int(lines.numbers[0]))
             lines = Lines(rest, lines.numbers[1:])
-        whole, ragged = set_ragged_apart(lines, _SEPARATOR, len(header), quoted=is_quoted)
-        cells = _cells(whole.text, header, columns, is_quoted)
-        if not ragged:
-            yield _Block(header, cells, whole.numbers, None)
+        cells = None if is_quoted else _even_cells(lines, header, columns, kept)
+        whole, ragged = (
+            (lines, []) if cells is not None else set_ragged_apart(lines, _SEPARATOR, len(header), quoted=is_quoted)
+        )
+        texts = partial(_cells, whole.text, header, columns, dict.fromkeys(columns, pl.String()), is_quoted)
+        if cells is not None or not ragged:
+            yield _Block(header, texts() if cells is None else cells, whole.numbers, texts)
             continue
         until = int(np.searchsorted(whole.numbers, ragged[0].number))
         misfit = f"line {ragged[0].number}: {len(ragged[0].fields)} cells; expected {len(header)}, as in the first line"
-        yield _Block(header, cells.head(until), whole.numbers[:until], misfit)
+        yield _Block(header, texts().head(until), whole.numbers[:until], texts, misfit)
         return
     if not header:
         raise InputError(f"{path}: only blank lines; expected the names of the columns, then one row a line")
 
 
-def _cells(text: bytes, header: tuple[str, ...], columns: Mapping[str, Kind], is_quoted: bool) -> pl.DataFrame:
+def _even_cells(
+    lines: Lines, header: tuple[str, ...], columns: Mapping[str, Kind], kept: Collection[str]
+) -> pl.DataFrame | None:
+    """The cells of lines without quotes, numbers as numbers; None if a line is of another width or a cell is wrong.
+
+    Columns that are not kept are left out where no cell is empty, which is all that can be wrong with an id.
+    """
+    count, has_empty = count_marks(lines.text, _SEPARATOR + b"\n")
+    if count != len(header) * len(lines.numbers):
+        return None
+    wanted = columns if has_empty else {*kept, header[-1]}
+    try:
+        cells = _cells(lines.text, header, wanted, {name: _TYPES[kind] for name, kind in columns.items()})
+    except pl.exceptions.PolarsError:
+        return None
+    # There are as many marks as there should be: a line with more cells means another with fewer, whose last one is
+    # missing then.
+    optional = {name for name, kind in columns.items() if kind is Kind.OPTIONAL} - {header[-1]}
+    is_even = len(cells) == len(lines.numbers) and not any(
+        each.null_count() for each in cells if each.name not in optional
+    )
+    return cells if is_even else None
+
+
+def _cells(
+    text: bytes,
+    header: tuple[str, ...],
+    columns: Collection[str],
+    types: Mapping[str, pl.DataType],
+    is_quoted: bool = False,
+) -> pl.DataFrame:
     wanted = [at for at, name in enumerate(header) if name in columns]
-    schema = {str(at): pl.String() for at in range(len(header))}
     cells = pl.read_csv(
         text,
         has_header=False,
         separator=_SEPARATOR.decode(),
         quote_char='"' if is_quoted else None,
-        schema=schema,
+        schema={str(at): types.get(name, pl.String()) for at, name in enumerate(header)},
         columns=wanted,
     )
     cells.columns = [header[at] for at in wanted]
@@ -168,38 +219,40 @@ def _notes(header: tuple[str, ...], columns: Mapping[str, Kind]) -> tuple[str, .
 
 
 def _converted(
-    cells: pl.DataFrame,
-    lines: npt.NDArray[np.int64],
-    columns: Mapping[str, Kind],
-    path: AnyPath,
-    last: dict[str, float],
-) -> _Part:
+    block: _Block, columns: Mapping[str, Kind], path: AnyPath, last: dict[str, float]
+) -> dict[str, pl.Series]:
     """The values of a block; `last` has the last value of each sorted column so far."""
+    cells = block.cells
     values: dict[str, pl.Series] = {}
-    wrong: list[tuple[int, str]] = []  # row and what is wrong there: the first of each kind
+    wrong: list[tuple[int, str]] = []  # the first row of each column in which something is wrong
     for name, kind in columns.items():
+        if name not in cells.columns and kind is Kind.ID:
+            continue
         if name not in cells.columns:
             values[name] = pl.Series(name, [float("nan")]).new_from_index(0, len(cells))
             continue
-        given = cells[name]
-        values[name] = _values(given, kind)
+        values[name] = _values(cells[name], kind)
         if kind is Kind.OPTIONAL:
             values[name] = values[name].fill_null(float("nan"))
         elif values[name].null_count():
-            at = int(values[name].is_null().arg_max() or 0)
-            told = "empty" if not (given[at] or "").strip() else f"'{shown(given[at])}'"
-            wrong.append((at, f"{name} is {told}; expected {kind.value}"))
-        elif kind is Kind.SORTED and len(given):
-            above = values[name].shift(1, fill_value=last.get(name, 0.0))
-            at = int((values[name] < above).arg_max() or 0)
-            if values[name][at] < above[at]:
-                wrong.append((at, f"{name} is {given[at]}, before that of the line above; sort the rows by {name}"))
+            wrong.append((int(values[name].is_null().arg_max() or 0), name))
+        elif kind is Kind.SORTED and len(cells):
+            is_early = values[name] < values[name].shift(1, fill_value=last.get(name, 0.0))
+            if is_early.any():
+                wrong.append((int(is_early.arg_max() or 0), name))
             last[name] = values[name][-1]
     if wrong:
-        at, told = min(wrong, key=lambda pair: pair[0])
-        raise InputError(f"{path}, line {lines[at]}: {told}")
-    ids = {name for name in values if columns[name] is Kind.ID}
-    return {name: numbered(each) if name in ids else (each.to_numpy(), None) for name, each in values.items()}
+        at, name = min(wrong, key=lambda pair: pair[0])
+        told = _complaint(name, columns[name], block.texts()[name][at], is_number=values[name][at] is not None)
+        raise InputError(f"{path}, line {block.lines[at]}: {told}")
+    return values
+
+
+def _complaint(name: str, kind: Kind, given: str | None, *, is_number: bool) -> str:
+    if is_number:
+        return f"{name} is {given}, before that of the line above; sort the rows by {name}"
+    told = f"'{shown(given)}'" if given and given.strip() else "empty"
+    return f"{name} is {told}; expected {kind.value}"
 
 
 def _values(given: pl.Series, kind: Kind) -> pl.Series:
@@ -208,20 +261,25 @@ def _values(given: pl.Series, kind: Kind) -> pl.Series:
         return given
     if kind is Kind.FLAG:
         return given == "1"
-    numbers = given.str.strip_chars().cast(pl.Float64, strict=False)
-    is_wrong = ~numbers.is_finite()
-    if kind in (Kind.AMOUNT, Kind.SORTED):
-        is_wrong |= numbers < 0
-    return numbers.set(is_wrong, None)
+    numbers = given if given.dtype.is_float() else given.str.strip_chars().cast(pl.Float64, strict=False)
+    lowest = 0.0 if kind in (Kind.AMOUNT, Kind.SORTED) else -math.inf
+    with np.errstate(invalid="ignore"):
+        array = numbers.to_numpy()
+        is_wrong = ~((array >= lowest) & np.isfinite(array))
+    return numbers.set(pl.Series(is_wrong), None) if is_wrong.any() else numbers
+
+
+def _kept(values: pl.Series, kind: Kind) -> tuple[npt.NDArray[Any], pl.Series | None]:
+    return numbered(values) if kind is Kind.ID else (values.to_numpy(), None)
 
 
 def _joined(
-    path: AnyPath, parts: list[_Part], columns: Mapping[str, Kind], lines: npt.NDArray[np.int64], notes: tuple[str, ...]
+    path: AnyPath, parts: list[_Part], names: list[str], lines: npt.NDArray[np.int64], notes: tuple[str, ...]
 ) -> Table:
     """One table of all blocks, its ids numbered over all of them."""
     found: dict[str, npt.NDArray[Any]] = {}
     texts: dict[str, pl.Series] = {}
-    for name in columns:
+    for name in names:
         blocks = [part.pop(name) for part in parts]
         distinct = [text for _, text in blocks if text is not None]
         if distinct:

@@ -20,9 +20,11 @@ from unspool.engine.state import Array
 from unspool.faces.dispatch import dispatchers, predictors, strategies
 from unspool.faces.dispatch.central import CentralFifo, CentralShortest
 from unspool.faces.dispatch.drive import Outcome, Simulation
+from unspool.faces.dispatch.experiment import Experiment
 from unspool.faces.dispatch.metrics.delay import Delay, Quantiles, Response, Slowdown
 from unspool.faces.dispatch.metrics.experience import ExperienceHistory, UserExperience
 from unspool.faces.dispatch.metrics.power import Power, Utilisation
+from unspool.faces.dispatch.names import target_of
 from unspool.policies.dispatchers.queues import (
     CATEGORY,
     FILTER,
@@ -36,9 +38,11 @@ from unspool.policies.dispatchers.queues import (
 )
 from unspool.simulation.desk import MODES, Columns, DeskRun, run_workers
 from unspool.simulation.latebinding import CENTRAL_FIFO, CENTRAL_SHORTEST
-from unspool.workloads.recodex import JobLog, RefLog
+from unspool.workloads.recodex import JOB_IDS, JobLog, RefLog
 
-__all__ = ["run_compiled"]
+__all__ = ["ids_needed", "run_compiled"]
+
+_IDS = ("exercise", "runtime")  # those of `_columns`
 
 _EARLY = {
     dispatchers.ShortestQueue: SHORTEST,
@@ -66,6 +70,18 @@ class _Codes:
     factor: float
     late_binding: int | None
     ageing: float
+
+
+def ids_needed(experiment: Experiment) -> tuple[str, ...]:
+    """The columns of ids to read for an experiment: a few where all of its components are compiled, else all.
+
+    A component in Python may ask a job for any.
+    """
+    targets = [target_of(key, name) for key, name in experiment.named()]
+    compiled = {
+        f"{each.__module__}:{each.__qualname__}" for each in (*_EARLY, *_LATE, *_PREDICTORS, *_STRATEGIES, *_FILL)
+    }
+    return _IDS if compiled.issuperset(targets) else JOB_IDS
 
 
 def run_compiled(
@@ -158,7 +174,7 @@ def _outcome(found: DeskRun) -> Outcome:
         ("estimate", "d", jobs["estimate"]),
         ("order", "i", jobs["order"].astype(np.int32)),
     ):
-        setattr(outcome, name, array(kind, np.ascontiguousarray(values).tobytes()))
+        setattr(outcome, name, array(kind, values.tobytes()))
     outcome.finished = len(found.seen)
     return outcome
 
@@ -167,7 +183,8 @@ def _outcome(found: DeskRun) -> Outcome:
 
 
 def _delays(found: DeskRun) -> Array:
-    return np.ascontiguousarray((found.jobs["start"] - found.jobs["spawn"])[found.seen])
+    delays: Array = (found.jobs["start"] - found.jobs["spawn"])[found.seen]
+    return delays
 
 
 def _fill_delay(metric: Delay, found: DeskRun) -> None:
@@ -175,9 +192,10 @@ def _fill_delay(metric: Delay, found: DeskRun) -> None:
     metric.jobs, metric.delay_sum = len(delays), sum_in_order(delays)
     metric.delay_max = float(delays.max(initial=0.0))
     workers = found.jobs["worker"][found.seen]
-    for worker in np.unique(workers).tolist():
-        own = np.ascontiguousarray(delays[workers == worker])
-        metric._by_worker[worker] = [len(own), sum_in_order(own)]
+    for worker in range(len(found.workers)):
+        own = delays[workers == worker]
+        if len(own):
+            metric._by_worker[worker] = [len(own), sum_in_order(own)]
 
 
 def _fill_quantiles(metric: Quantiles, found: DeskRun) -> None:
@@ -229,9 +247,7 @@ def _fill_utilisation(metric: Utilisation, found: DeskRun) -> None:
     workers = found.jobs["worker"][found.seen]
     durations = found.jobs["duration"][found.seen]
     metric._began = float(found.jobs["spawn"][0])
-    metric._busy = [
-        sum_in_order(np.ascontiguousarray(durations[workers == worker])) for worker in range(len(found.workers))
-    ]
+    metric._busy = [sum_in_order(durations[workers == worker]) for worker in range(len(found.workers))]
     metric._ended = float(found.jobs["finish"].max())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.dispatch.drive import Parts
 from unspool.faces.dispatch.loading import check_interface, find_class, made
 from unspool.faces.dispatch.modules import files_beside
+from unspool.faces.dispatch.names import KINDS
 from unspool.faces.dispatch.predictors import Adapted
 from unspool.faces.dispatch.simdex import RefJob
 
@@ -49,6 +50,13 @@ class Experiment:
         name = key if at is None else f"{key}[{at}]"
         line = self.lines.get(name) or self.lines.get(key)
         return f"{self.path}, line {line}, key {name}" if line else f"{self.path}, key {name}"
+
+    def named(self) -> Iterator[tuple[str, str]]:
+        """The key and the name of each component."""
+        for key in KINDS:
+            given = self.content.get(key)
+            for at, item in enumerate(given or [] if key == "metrics" else [given] if given is not None else []):
+                yield key, _component(item, self.where(key, at if key == "metrics" else None))[0]
 
     @property
     def is_fork(self) -> bool:

@@ -91,7 +91,7 @@ def _free(name: str, value: Any, figures: dict[str, Any]) -> str:
 
 def jobs_table(run: Dispatched) -> pl.DataFrame:
     """A row for each job in the order of the log: where it went, when, what was predicted, how it was felt."""
-    log, outcome = run.log, run.outcome
+    log, outcome = run.log.whole(), run.outcome
     order = np.asarray(outcome.order)
     columns: dict[str, Any] = {
         "job": np.arange(len(log)),

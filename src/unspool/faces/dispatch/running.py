@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from unspool.errors import RunError, UnspoolError, shown
-from unspool.faces.dispatch.compiled import run_compiled
+from unspool.faces.dispatch.compiled import ids_needed, run_compiled
 from unspool.faces.dispatch.drive import Outcome, Simulation, simulation_of
 from unspool.faces.dispatch.experiment import Experiment
 from unspool.faces.dispatch.modules import files_beside
@@ -49,10 +49,14 @@ def run_experiment(
 
     Ids of jobs and of reference runs are one numbering, but with `compat: original`, which numbers each file by itself
     and so takes the reference runs for other exercises than they are of. `compiling()` is entered while the compiled
-    loop is made ready.
+    loop is made ready. Of a log that was read without some ids they are read when they are needed after all.
     """
-    if refs is not None and experiment.compat != "original":
-        refs, jobs = shared_ids(refs, jobs)
+
+    def shared(log: JobLog) -> JobLog:
+        # The reference runs come first, so that their own numbers stay as they are.
+        return log if refs is None or experiment.compat == "original" else shared_ids(refs, log)[1]
+
+    jobs = shared(jobs if compiled and jobs.ids.keys() >= set(ids_needed(experiment)) else jobs.whole())
     known = None if refs is None else refs_of(refs)
     # Users' components may import more of their files while they run.
     with files_beside(experiment.path.resolve().parent), _seeded(seed):
@@ -66,6 +70,8 @@ def run_experiment(
         )
         try:
             found = _run_compiled(simulation, jobs, refs, progress, compiling) if compiled else None
+            if found is None and (whole := jobs.whole()) is not jobs:
+                jobs = shared(whole)
             outcome = found or simulation.run(jobs_of(jobs), len(jobs), known or (), log=jobs, progress=progress)
         except UnspoolError:
             raise

@@ -150,8 +150,11 @@ class HashConverter:
 
 
 def hash_converters(log: JobLog) -> dict[str, HashConverter]:
-    """For each column of ids, the numbers of its texts: what `@@hash_converters` stands for."""
-    return {f"{name}_id": HashConverter(texts) for name, texts in log.texts.items()}
+    """For each column of ids, the numbers of its texts: what `@@hash_converters` stands for.
+
+    Groups of workers are texts in Simdex and have none.
+    """
+    return {f"{name}_id": HashConverter(texts) for name, texts in log.texts.items() if name != "worker_group"}
 
 
 class JobQueue(deque[Job]):

@@ -79,7 +79,7 @@ class ByClass(Metric):
         self._texts = None if texts is None else texts.to_list()
 
     def _text(self, key: Any) -> str:
-        return str(key) if self._texts is None else str(self._texts[key - 1])
+        return str(key) if self._texts is None or isinstance(key, str) else str(self._texts[key - 1])
 
     def job_finished(self, job: Job) -> None:
         """Count its delay for its class."""

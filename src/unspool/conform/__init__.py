@@ -1,0 +1,34 @@
+"""Recorded results of the tools that people know, and ours beside them: one file a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+
+from unspool.conform.checks import Check, Outcome
+from unspool.errors import InputError, UnknownName
+
+__all__ = ["KINDS", "Check", "Outcome", "collect", "own_cases"]
+
+KINDS = ("contention", "smpi", "batsim", "dispatch", "cloud")
+_NOT_YET = {"smpi": "replays of SMPI traces are not there yet, so their recorded times cannot be compared"}
+
+
+def own_cases(kind: str) -> Path:
+    """The folder with the few cases of our own that ship with the package."""
+    return Path(__file__).parents[1] / "cases" / kind
+
+
+def collect(kind: str, paths: Iterable[Path] = ()) -> list[Check]:
+    """The cases of a kind that are found at the paths; without one, those that ship.
+
+    >>> [check.run().verdict for check in collect("dispatch")][:2]
+    ['agrees', 'agrees']
+    """
+    if kind not in KINDS:
+        raise UnknownName("kind of cases", kind, KINDS)
+    if kind in _NOT_YET:
+        raise InputError(f"{kind}: {_NOT_YET[kind]}")
+    checks = import_module(f"unspool.conform.{kind}").checks
+    return [check for path in list(paths) or [own_cases(kind)] for check in checks(path)]

@@ -1,0 +1,222 @@
+"""Recorded runs of Batsim: what each `case.json` says was run, and how our jobs are held against those it wrote.
+
+Where the platform's control network costs nothing, or jobs ran one after the other, execution times must be the same to
+six decimals. On other platforms Batsim's own messages travel over the simulated network and shift every time by
+micro- to milliseconds: there the order of starts must be the same, and times may differ by that much (spec A9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from unspool.conform.checks import Check, Outcome, decoded, few
+from unspool.conform.schedulers import Equivalent, equivalent
+from unspool.errors import InputError
+
+__all__ = ["BatsimCase", "checks", "compare_figures", "compare_jobs", "read_case", "read_jobs", "run_case"]
+
+EXACT_S = 1e-6 + 1e-9  # of execution times: one in the last of the six decimals that are written
+SHIFT_S, SHIFT_PART = 0.05, 1e-4  # by how much times on other platforms may differ: seconds, and part of the time
+_TIE_S = 1e-6  # starts of ours that are nearer than this are at one time
+_JOBS = "out_jobs.csv"
+_KEY = ("workload_name", "job_id")
+_TIMES = ("starting_time", "execution_time", "finish_time", "waiting_time")
+_REPLAYS = {"smpi": "SMPI traces", "usage_trace": "usage traces"}
+_UNSUPPORTED = {
+    "-E": "energy",
+    "--energy": "energy",
+    "--enable-dynamic-jobs": "jobs that the scheduler submits",
+    "--no-sched": "runs without a scheduler",
+    "-W": "DAX workflows",
+    "--workflow": "DAX workflows",
+    "--WS": "DAX workflows",
+    "--workflow-start": "DAX workflows",
+}
+
+
+class _Written(msgspec.Struct):
+    platform: str
+    workload: str
+    workload_flag: str = "-w"
+    batsim_args: list[str] = []
+    scheduler: list[str] | None = None
+    batsim_exit_code: int = 0
+
+
+class _Profile(msgspec.Struct):
+    type: str = ""
+    seq: list[str] = []
+
+
+class _Job(msgspec.Struct):
+    profile: str = ""
+
+
+class _Jobs(msgspec.Struct):
+    jobs: list[_Job] = []
+    profiles: dict[str, _Profile] = {}
+
+
+@dataclass(frozen=True)
+class BatsimCase:
+    """A run: its inputs, Batsim's further arguments, and our equivalent of its scheduler.
+
+    Machines have Batsim v4's order, that of the hosts' names as text. `is_exact`: execution times are compared to six
+    decimals. `skipped` says why it cannot be run, and is None where it can.
+    """
+
+    name: str
+    platform: Path
+    workload: Path
+    arguments: tuple[str, ...]
+    scheduler: Equivalent | None
+    recorded: Path
+    is_exact: bool
+    skipped: str | None = None
+
+
+def checks(path: Path) -> list[Check]:
+    """The case of a file or folder, or all of a folder or of its folder `golden`."""
+    if path.is_file():
+        found = [path]
+    elif not path.is_dir():
+        raise InputError(
+            f"{path}: there is no such file or folder; give one with case.json, or a folder of such folders"
+        )
+    else:
+        found = sorted({*path.glob("case.json"), *path.glob("*/case.json"), *path.glob("golden/*/case.json")})
+    if not found:
+        raise InputError(f"{path}: no case.json is here or one folder below; give a folder of recorded Batsim runs")
+    return [Check(file.parent.name, partial(_outcome, read_case(file))) for file in found]
+
+
+def run_case(case: BatsimCase) -> pl.DataFrame:
+    """Our jobs of a case, with the columns of Batsim's `_jobs.csv`, in any order; empty cells are null."""
+    raise NotImplementedError("jobs of Batsim cannot be run yet")
+
+
+def _outcome(case: BatsimCase) -> Outcome:
+    if case.skipped is not None or case.scheduler is None:
+        return Outcome(skipped=case.skipped)
+    recorded = read_jobs(case.recorded)
+    try:
+        found = run_case(case)
+    except NotImplementedError as error:
+        return Outcome(skipped=str(error))
+    if not case.scheduler.is_same:
+        return Outcome(reported=compare_figures(found, recorded))
+    return Outcome(compare_jobs(found, recorded, is_exact=case.is_exact))
+
+
+def read_case(path: Path) -> BatsimCase:
+    """A `case.json`; the paths in it begin two folders above its own."""
+    written = decoded(path, _Written)
+    root = path.resolve().parents[2]
+    workload = root / written.workload
+    made = equivalent(written.scheduler) if written.scheduler else "it had no scheduler"
+    reason = _cannot(written, workload) or (made if isinstance(made, str) else None)
+    return BatsimCase(
+        name=path.parent.name,
+        platform=root / written.platform,
+        workload=workload,
+        arguments=tuple(str(root / word[1:]) if word.startswith("@") else word for word in written.batsim_args),
+        scheduler=None if isinstance(made, str) else made,
+        recorded=path.parent / _JOBS,
+        is_exact=written.platform.startswith("own/") or written.workload.startswith("own/"),
+        skipped=reason,
+    )
+
+
+def _cannot(written: _Written, workload: Path) -> str | None:
+    """What a case needs that we have not."""
+    for word in (written.workload_flag, *written.batsim_args):
+        if word in _UNSUPPORTED:
+            return f"it needs {_UNSUPPORTED[word]}"
+    if written.batsim_exit_code != 0:
+        return f"the recorded run failed, with exit code {written.batsim_exit_code}"
+    replayed = sorted(_kinds_used(decoded(workload, _Jobs)) & set(_REPLAYS))
+    return f"it needs {_REPLAYS[replayed[0]]}" if replayed else None
+
+
+def _kinds_used(content: _Jobs) -> set[str]:
+    """The types of the profiles that jobs use, directly or as members of others."""
+    names, kinds, seen = [job.profile for job in content.jobs], set(), set()
+    while names:
+        name = names.pop()
+        if name in content.profiles and name not in seen:
+            seen.add(name)
+            kinds.add(content.profiles[name].type)
+            names += content.profiles[name].seq
+    return kinds
+
+
+def read_jobs(path: Path) -> pl.DataFrame:
+    """A `_jobs.csv` of Batsim; ids are text, times are seconds, and what a rejected job has not is null."""
+    try:
+        table = pl.read_csv(path, infer_schema=False)
+        return table.with_columns(pl.col(*_KEY, "final_state"), pl.col(*_TIMES).cast(pl.Float64))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        first = next(iter(str(error).splitlines()), "it is empty")
+        raise InputError(f"{path}: is no jobs file of Batsim: {first}") from None
+
+
+def compare_jobs(found: pl.DataFrame, recorded: pl.DataFrame, *, is_exact: bool) -> tuple[str, ...]:
+    """Where our jobs differ from those that Batsim wrote: which there are, how they ended, order of starts, times."""
+    ours, theirs = _by_key(found), _by_key(recorded)
+    told = [f"job {_name(key)} is not among ours" for key in theirs if key not in ours]
+    told += [f"job {_name(key)} was not recorded" for key in ours if key not in theirs]
+    both = [key for key in theirs if key in ours]
+    for key in both:
+        if ours[key]["final_state"] != theirs[key]["final_state"]:
+            told.append(f"job {_name(key)} ends as {ours[key]['final_state']}, recorded {theirs[key]['final_state']}")
+    started = [key for key in both if None not in (ours[key]["starting_time"], theirs[key]["starting_time"])]
+    told += _order(started, ours, theirs)
+    for key in started:
+        for name in ("execution_time",) if is_exact else ("starting_time", "execution_time"):
+            mine, other = ours[key][name], theirs[key][name]
+            far = EXACT_S if is_exact else SHIFT_S + SHIFT_PART * abs(other)
+            if not abs(mine - other) <= far:
+                told.append(f"job {_name(key)}: {name} {mine:.6f}, recorded {other:.6f}")
+    return few(told)
+
+
+def _order(keys: Iterable[tuple[str, ...]], ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> list[str]:
+    """The first job that ours starts before one that Batsim started earlier; ties of either may stand in any order."""
+    latest: tuple[str, ...] | None = None  # of ours, among those that Batsim started before this time
+    in_order = sorted(keys, key=lambda key: theirs[key]["starting_time"])
+    for _, tied in groupby(in_order, key=lambda key: theirs[key]["starting_time"]):
+        together = sorted(tied, key=lambda key: ours[key]["starting_time"])
+        if latest is not None and ours[together[0]]["starting_time"] < ours[latest]["starting_time"] - _TIE_S:
+            first, second = _name(together[0]), _name(latest)
+            return [f"job {first} starts before job {second}, which was recorded as starting earlier"]
+        latest = max(together[-1], latest or together[-1], key=lambda key: ours[key]["starting_time"])
+    return []
+
+
+def compare_figures(found: pl.DataFrame, recorded: pl.DataFrame) -> str:
+    """Makespan and mean wait of both, for schedulers whose rules are not the same."""
+    return ", ".join(
+        f"{what} {_figure(found, column, how):.2f} s, recorded {_figure(recorded, column, how):.2f} s"
+        for what, column, how in (("makespan", "finish_time", "max"), ("mean wait", "waiting_time", "mean"))
+    )
+
+
+def _figure(table: pl.DataFrame, column: str, how: str) -> float:
+    value = getattr(table[column].drop_nulls(), how)()
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _by_key(table: pl.DataFrame) -> dict[tuple[str, ...], dict[str, Any]]:
+    return {tuple(str(row[name]) for name in _KEY): row for row in table.rows(named=True)}
+
+
+def _name(key: tuple[str, ...]) -> str:
+    return "!".join(key)

@@ -1,0 +1,246 @@
+"""Schedulers of recorded Batsim runs as policies of ours: what batsched and pybatsim did, decided in the same process.
+
+Which ones there are, and for which options, `equivalent` says; `tests/conform` holds them against recorded messages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from unspool.errors import InputError, shown
+from unspool.policies.base import Decision, Kill, Reject, Scheduler, Start, WakeAt
+from unspool.policies.view import Job, View
+
+__all__ = ["Equivalent", "Killer", "OneByOne", "Rejecter", "Replacer", "Together", "equivalent", "machines_of"]
+
+REPLACE_AFTER_S = 5.0  # how long batsched's killer2 waits between a kill and the next start
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """A policy, or the name of one of ours; where it is another variant, only figures can be set beside each other."""
+
+    policy: Scheduler | str
+    is_same: bool = True
+    storages: Mapping[str, int] = field(default_factory=dict)
+
+
+class Rejecter:
+    """batsched's rejecter: every job is turned away."""
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Reject what has arrived."""
+        for job in view.queue:
+            yield Reject(job)
+
+
+class Killer:
+    """batsched's killer: one job at a time, from machine 0 on, killed some seconds after its start.
+
+    The scheduler is busy until its last kill, also where the job has ended before: `kills` times the delay.
+    """
+
+    def __init__(self, delay_s: float = 0.0, kills: int = 1) -> None:
+        self.delay_s = delay_s
+        self.kills = kills
+        self._began: float | None = None
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Kill when it is time; when that is over start the next."""
+        running, waiting = list(view.running), list(view.queue)
+        if self._began is not None:
+            if view.now >= self._began + self.delay_s:
+                yield from (Kill(job) for job in running)
+            if view.now < self._began + self.kills * self.delay_s:
+                return
+            self._began = None
+        for job in waiting:
+            yield _from_first(job)
+            if self.delay_s > 0:
+                self._began = view.now
+                yield from (WakeAt(view.now + times * self.delay_s) for times in range(1, self.kills + 1))
+                return
+            yield Kill(job)
+
+
+class Replacer:
+    """batsched's killer2: while a job waits the running one is killed, and five seconds later the next one starts."""
+
+    def __init__(self) -> None:
+        self._ready_at = 0.0
+        self._next: Job | None = None
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start who is next; then, if another waits, make way for it."""
+        if view.now < self._ready_at:
+            return
+        running, waiting = list(view.running), list(view.queue)
+        if self._next is not None:
+            yield _from_first(self._next)
+            running, waiting = [self._next], waiting[1:]
+            self._next = None
+        if not waiting:
+            return
+        if not running:
+            yield _from_first(waiting[0])
+            return
+        yield from (Kill(job) for job in running)
+        self._next, self._ready_at = waiting[0], view.now + REPLACE_AFTER_S
+        yield WakeAt(self._ready_at)
+
+
+class OneByOne:
+    """One job after the other in the order of submission, from machine 0 on; with a limit, killed when it is over."""
+
+    def __init__(self, kill_after_s: float | None = None) -> None:
+        self.kill_after_s = kill_after_s
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start the next if none runs."""
+        running = list(view.running)
+        if self.kill_after_s is not None:
+            over = [job for job in running if view.now - job.start_time >= self.kill_after_s]
+            yield from (Kill(job) for job in over)
+            running = [job for job in running if job not in over]
+        if not running and len(view.queue):
+            yield _from_first(view.queue[0])
+            if self.kill_after_s:
+                yield WakeAt(view.now + self.kill_after_s)
+
+
+class Together:
+    """Every job at once, on the machines that its field `alloc` names, else from machine 0 on."""
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start all that wait."""
+        for job in view.queue:
+            named = json.loads(job["details"] or "{}").get("alloc")
+            yield Start(job, machines_of(named)) if named else _from_first(job)
+
+
+def _from_first(job: Job) -> Start:
+    """On machines 0, 1, …, as many as it asks for."""
+    return Start(job, range(job.units))
+
+
+def machines_of(text: str) -> list[int]:
+    """The machines of an interval set.
+
+    >>> machines_of("0-2 5,7")
+    [0, 1, 2, 5, 7]
+    """
+    found: list[int] = []
+    for part in text.replace(",", " ").split():
+        first, _, last = part.partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()):
+            raise InputError(f"'{text}' is no set of machines; expected numbers and ranges, as in 0-2 5")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def equivalent(command: Sequence[str]) -> Equivalent | str:
+    """Our equivalent of a scheduler that was started so, or why there is none.
+
+    >>> equivalent(["batsched", "-v", "fcfs_fast"]).policy
+    'fcfs'
+    >>> equivalent(["batsched", "-v", "sleeper"])
+    "batsched's sleeper has no equivalent here"
+    """
+    program, name, options, others = _split(command)
+    table = {"batsched": _BATSCHED, "pybatsim": _PYBATSIM}.get(program, {})
+    if name not in table:
+        return f"{program}'s {name or 'scheduler'} has no equivalent here"
+    made = table[name](options)
+    left = sorted(set(options) - set(_KNOWN_OPTIONS.get(name, ()))) + others
+    if left:
+        return f"{program}'s {name} has no equivalent here with {', '.join(left)}"
+    return made
+
+
+def _split(command: Sequence[str]) -> tuple[str, str, dict[str, Any], list[str]]:
+    """Program, scheduler, its options, and arguments that we do not know."""
+    program, *rest = command
+    name, options, others = "", dict[str, Any](), list[str]()
+    words = iter(rest)
+    for word in words:
+        if word == "-v":
+            name = next(words, "")
+        elif word == "--variant_options" or (word == "-o" and program == "pybatsim"):
+            options = _options(next(words, "{}"))
+        elif program == "pybatsim" and not name:
+            name = word.rpartition("/")[2].removesuffix(".py")
+        else:
+            others.append(word)
+    return program, name, options, others
+
+
+def _options(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"options of the scheduler, '{shown(text)}', are no JSON object; correct the case")
+    return found
+
+
+_Maker = Callable[[Mapping[str, Any]], "Equivalent | str"]
+
+
+def _filler(options: Mapping[str, Any]) -> Equivalent | str:
+    if options.get("fraction_of_machines_to_use", 1) != 1:
+        return "jobs run on fewer machines than they ask for, which no decision of ours says"
+    return Equivalent("filler")
+
+
+def _killer(options: Mapping[str, Any]) -> Equivalent:
+    return Equivalent(Killer(float(options.get("delay_before_kill", 0)), int(options.get("nb_kills_per_job", 1))))
+
+
+def _one_by_one(options: Mapping[str, Any]) -> Equivalent:
+    return Equivalent(OneByOne(options.get("kill_after")), storages=options.get("storage_mapping", {}))
+
+
+def _together(options: Mapping[str, Any]) -> Equivalent:
+    return Equivalent(Together(), storages=options.get("storage_mapping", {}))
+
+
+def _same(name: str) -> _Maker:
+    return lambda _: Equivalent(name)
+
+
+def _variant(name: str) -> _Maker:
+    return lambda _: Equivalent(name, is_same=False)
+
+
+_BATSCHED: dict[str, _Maker] = {
+    "fcfs": _same("fcfs"),
+    "fcfs_fast": _same("fcfs"),
+    "filler": _filler,
+    "rejecter": lambda _: Equivalent(Rejecter()),
+    "killer": _killer,
+    "killer2": lambda _: Equivalent(Replacer()),
+    "easy_bf": _variant("easy"),
+    "easy_bf_fast": _variant("easy"),
+    "conservative_bf": _variant("conservative"),
+}
+_PYBATSIM: dict[str, _Maker] = {
+    "onebyone": _one_by_one,
+    "together": _together,
+    # These three go over a set of Python, whose order is nobody's.
+    "fillerSched": _variant("filler"),
+    "fillerSchedWithEvents": _variant("filler"),
+    "schedFiller": _variant("filler"),
+    "schedFcfs": _same("fcfs"),
+    "easyBackfill": _variant("easy"),
+    "schedEasySjfBackfill": _variant("easy:order=sjf"),
+}
+_KNOWN_OPTIONS: Mapping[str, Iterable[str]] = {
+    "filler": ("fraction_of_machines_to_use", "custom_mapping", "set_job_metadata"),
+    "killer": ("delay_before_kill", "nb_kills_per_job"),
+    "onebyone": ("kill_after", "storage_mapping"),
+    "together": ("storage_mapping",),
+}

@@ -1,0 +1,303 @@
+"""From the profiles of a workload to the programs that jobs run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from unspool.engine import programs as kinds
+from unspool.engine.state import (
+    FLUID,
+    FRAME,
+    LETTER,
+    MOVE,
+    PROGRAM,
+    SAID,
+    SEAT,
+    Array,
+    Fluid,
+    longer,
+)
+from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
+from unspool.errors import InputError, UnknownName
+from unspool.model.network import Contention, Network
+from unspool.model.profile import (
+    Delay,
+    ForkJoin,
+    HomogeneousTask,
+    Merge,
+    Profile,
+    Receive,
+    Send,
+    Sequence,
+    Staging,
+    StorageTask,
+    Task,
+    Trace,
+)
+from unspool.model.workload import Workload
+
+__all__ = ["code_of", "fluid_of", "grow_fluid", "is_timed"]
+
+_SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
+_MOST_RECEIVERS = 62  # bits of a mask
+
+
+def is_timed(profiles: Mapping[str, Profile], name: str) -> bool:
+    """Whether a profile is a delay, or made of delays only: how long it takes is known beforehand."""
+    profile = profiles[name]
+    if isinstance(profile, Sequence):
+        return all(is_timed(profiles, member) for member in profile.members)
+    return isinstance(profile, Delay)
+
+
+def code_of(profiles: Mapping[str, Profile], name: str) -> int | None:
+    """The code that a profile returns whose time is known beforehand; None where only its run can tell."""
+    if not is_timed(profiles, name):
+        return None
+    profile = profiles[name]
+    members = profile.members if isinstance(profile, Sequence) else ()
+    return next((code for member in members if (code := code_of(profiles, member))), profile.code)
+
+
+def fluid_of(
+    workload: Workload, used: Array, network: Network | None, contention: Contention
+) -> tuple[Fluid | None, tuple[str, ...]]:
+    """What the jobs of a run do, where that is more than to take their run time, and the profile of each program."""
+    names = workload.column("profile").gather(pl.Series(used))
+    wanted = [name for name in names.unique().drop_nulls() if not is_timed(workload.profiles, name)]
+    if not wanted:
+        return None, ()
+    if network is None:
+        raise InputError(
+            f"{workload.name}: profile '{wanted[0]}' computes or communicates; give a platform with a network, "
+            f"such as a SimGrid file"
+        )
+    sizes = workload.table["machines"].fill_null(0).to_numpy()[used]
+    writer = _Writer(workload.profiles, network, contention)
+    return writer.write(names, sizes, set(wanted)), tuple(name for name, _ in writer.known)
+
+
+class _Writer:
+    """Writes programs, each profile once for all jobs (those that depend on the number of executors, once for each)."""
+
+    def __init__(self, profiles: Mapping[str, Profile], network: Network, contention: Contention) -> None:
+        self.profiles = profiles
+        self.network = network
+        self.contention = contention
+        self.rows: list[dict[str, float | tuple[int, ...]]] = []
+        self.members: list[int] = []
+        self.amounts: list[float] = []
+        self.known: dict[tuple[str, int], int] = {}
+        self.receivers: list[str] = []
+
+    def write(self, names: pl.Series, sizes: Array, wanted: set[str]) -> Fluid:
+        """The state part, with nothing running yet."""
+        program_of = np.full(len(names), -1, np.int64)
+        for at, (name, size) in enumerate(zip(names, sizes.tolist(), strict=True)):
+            if name in wanted:
+                program_of[at] = self.program(name, size)
+        programs = np.zeros(len(self.rows), PROGRAM)
+        for at, row in enumerate(self.rows):
+            for field, value in row.items():
+                programs[at][field] = value
+        leaves = max((self.leaves(name) for name in wanted), default=1)
+        depth = max((self.frames(name) for name in wanted), default=1)
+        most = int(sizes.max(initial=1)) + 2
+        rule = np.zeros(1, FLUID)
+        rule["strict"] = self.contention.strict
+        rule["spare"] = rule["stuck"] = -1
+        rule["leaves"], rule["nodes"] = leaves, depth
+        rule["elements"] = most + len(self.network.links)
+        seats = np.zeros(len(names), SEAT)
+        seats["first"] = -1
+        jobs = len(names)
+        sharing = sharing_on(self.network, self.contention)
+        return Fluid(
+            rule, programs, np.array(self.members, np.int64), np.array(self.amounts), program_of,
+            np.zeros(max(64, depth), FRAME), np.full(jobs, -1, np.int64), np.zeros(jobs, np.int64), seats,
+            np.zeros(0, np.int64), np.zeros(depth + leaves + 8, MOVE), np.zeros(64 + leaves, SAID),
+            np.zeros(64, LETTER), np.full((jobs, 2), -1, np.int64), sharing, routes_of(self.network, most),
+        )  # fmt: skip
+
+    def program(self, name: str, size: int) -> int:
+        """The program of a profile for a number of executors."""
+        profile = self.profiles[name]
+        size = size if self.depends_on_size(profile) else 0
+        if (name, size) not in self.known:
+            at = self.known[name, size] = len(self.rows)
+            self.rows.append({})
+            self.rows[at] = {"code": profile.code, "storage": -1, **self.fields(name, profile, size)}
+        return self.known[name, size]
+
+    def depends_on_size(self, profile: Profile) -> bool:
+        """Whether what a profile does is written down for a number of executors: where tasks are merged."""
+        if isinstance(profile, Sequence | ForkJoin):
+            return any(self.depends_on_size(self.profiles[member]) for member in profile.members)
+        if isinstance(profile, Receive):
+            return any(self.depends_on_size(self.profiles[each]) for each in _follows(profile) if each is not None)
+        return isinstance(profile, Merge)
+
+    def fields(self, name: str, profile: Profile, size: int) -> dict[str, float | tuple[int, ...]]:
+        """What a program of its own says."""
+        match profile:
+            case Delay(seconds):
+                return {"kind": kinds.DELAY, "seconds": seconds}
+            case HomogeneousTask(cpu, com, spread):
+                return {"kind": kinds.HOMOGENEOUS, "cpu": cpu, "com": com, "spread": _SPREADS[spread]}
+            case Task(cpu, com):
+                return self.matrix(list(cpu), list(com) or [0.0] * len(cpu) ** 2, -1)
+            case StorageTask(read, written, storage, spread):
+                return {
+                    "kind": kinds.STORAGE, "cpu": read, "com": written, "storage": self.storage(name, storage),
+                    "spread": kinds.TOTAL if spread else kinds.EACH,
+                }  # fmt: skip
+            case Staging(moved, source, target):
+                return {
+                    "kind": kinds.STAGING, "com": moved, "storage": self.storage(name, source),
+                    "other": self.storage(name, target),
+                }  # fmt: skip
+            case Sequence(members, repeat):
+                return {"kind": kinds.SEQUENCE, "repeat": repeat, **self.children(members, size)}
+            case ForkJoin(members):
+                return {"kind": kinds.FORK_JOIN, **self.children(members, size)}
+            case Merge(members):
+                return self.merged(name, members, size)
+            case Send(pause_s=pause):
+                return {"kind": kinds.SEND, "seconds": pause}
+            case Receive(poll_s=poll):
+                return {
+                    "kind": kinds.RECEIVE,
+                    "seconds": poll,
+                    "bit": self.bit(name),
+                    "follows": self.next_of(profile, size),
+                }
+            case Trace(kind):
+                raise InputError(f"profile '{name}' replays a trace of kind {kind}, which unspool cannot run yet")
+            case _:
+                raise InputError(f"profile '{name}': {type(profile).__name__} is no profile that can be run")
+
+    def children(self, names: tuple[str, ...], size: int) -> dict[str, float]:
+        members = [self.program(name, size) for name in names]
+        first = len(self.members)
+        self.members.extend(members)
+        return {"first": first, "count": len(members)}
+
+    def next_of(self, profile: Receive, size: int) -> tuple[int, ...]:
+        return tuple(-1 if name is None else self.program(name, size) for name in _follows(profile))
+
+    def bit(self, name: str) -> int:
+        """The place of a profile that waits for messages in the masks of messages."""
+        if name not in self.receivers:
+            if len(self.receivers) == _MOST_RECEIVERS:
+                raise InputError(f"more than {_MOST_RECEIVERS} profiles wait for messages; that is the most")
+            self.receivers.append(name)
+        return self.receivers.index(name)
+
+    def matrix(self, cpu: list[float], com: list[float], extra: int) -> dict[str, float | tuple[int, ...]]:
+        first = len(self.amounts)
+        self.amounts.extend([*cpu, *com])
+        return {"kind": kinds.MATRIX, "first": first, "count": len(cpu), "storage": extra}
+
+    def merged(self, name: str, members: tuple[str, ...], size: int) -> dict[str, float | tuple[int, ...]]:
+        """Tasks as one, written out for a number of executors; a storage is one executor more."""
+        extra = -1
+        count = size
+        for member in members:
+            profile = self.profiles[member]
+            if isinstance(profile, StorageTask):
+                storage = self.storage(member, profile.storage)
+                if extra not in (-1, storage):
+                    raise InputError(f"profile '{name}' merges tasks on two storages; one is the most")
+                extra, count = storage, size + 1
+        cpu, com = np.zeros(count), np.zeros((count, count))
+        for member in members:
+            _add(cpu, com, member, self.profiles[member], size)
+        return self.matrix(cpu.tolist(), com.ravel().tolist(), extra)
+
+    def storage(self, name: str, label: str) -> int:
+        """The host that a label of a storage means: as it is mapped, else by its name, else the only one there is."""
+        hosts = self.network.hosts
+        places = {host.name: at for at, host in enumerate(hosts)}
+        chosen = self.contention.storage.get(label, label)
+        if chosen in places:
+            at = places[chosen]
+            if hosts[at].role != "storage":
+                raise InputError(f"profile '{name}': host '{chosen}' is no storage; give it that role")
+            return at
+        storages = [at for at, host in enumerate(hosts) if host.role == "storage"]
+        if label in self.contention.storage:
+            raise UnknownName(f"host for storage '{label}'", chosen, [hosts[at].name for at in storages])
+        if len(storages) != 1:
+            raise InputError(
+                f"profile '{name}': storage '{label}' is mapped to no host, and the platform has {len(storages)} "
+                f"storages; give a storage mapping"
+            )
+        return storages[0]
+
+    def leaves(self, name: str) -> int:
+        """The most activities that a profile can have at once."""
+        profile = self.profiles[name]
+        if isinstance(profile, ForkJoin):
+            return sum(self.leaves(member) for member in profile.members)
+        if isinstance(profile, Sequence):
+            return max(self.leaves(member) for member in profile.members)
+        if isinstance(profile, Receive):
+            return max(1, *(self.leaves(each) for each in _follows(profile) if each is not None))
+        return 1
+
+    def frames(self, name: str) -> int:
+        """The most frames, and moves, that a profile can have at once."""
+        profile = self.profiles[name]
+        if isinstance(profile, ForkJoin):
+            return 1 + sum(self.frames(member) for member in profile.members)
+        if isinstance(profile, Sequence):
+            return 1 + max(self.frames(member) for member in profile.members)
+        if isinstance(profile, Receive):
+            return 1 + max(0, *(self.frames(each) for each in _follows(profile) if each is not None))
+        return 1
+
+
+def _follows(profile: Receive) -> tuple[str | None, str | None, str | None]:
+    return profile.success, profile.failure, profile.timeout
+
+
+def _add(cpu: Array, com: Array, name: str, profile: Profile, size: int) -> None:
+    """Add a task to flops and bytes of so many executors, and perhaps a storage."""
+    others = 1.0 - np.eye(size)
+    match profile:
+        case HomogeneousTask(flops, amount, spread):
+            share, parts = (
+                (1.0, 1.0) if spread == "each" else (size, size if spread == "total-v4" else size * (size - 1))
+            )
+            cpu[:size] += flops / share
+            com[:size, :size] += others * (amount / max(parts, 1.0))
+        case Task(flops_of, amount_of):
+            if flops_of:
+                cpu[:size] += flops_of
+            if amount_of:
+                com[:size, :size] += np.reshape(amount_of, (size, size))
+        case StorageTask(read, written, _, spread):
+            com[size, :size] += read / (size if spread else 1)
+            com[:size, size] += written / (size if spread else 1)
+        case _:
+            raise InputError(f"profile '{name}' cannot be merged with others: only tasks can")
+
+
+def grow_fluid(fluid: Fluid) -> Fluid:
+    """Room for what one more job can add, and more."""
+    rule = fluid.rule[0]
+    leaves, elements = int(rule["leaves"]), int(rule["elements"])
+    sharing = fluid.sharing
+    if int(sharing.rule[0]["slots"]) + leaves > len(sharing.activities) or (
+        int(sharing.rule[0]["top"]) + 2 * leaves * elements > len(sharing.uses)
+    ):
+        sharing = grow_sharing(sharing, leaves, 2 * leaves * elements)
+    return fluid._replace(
+        frames=longer(fluid.frames, int(rule["slots"] + rule["nodes"])),
+        said=longer(fluid.said, int(rule["said"]) + leaves),
+        letters=longer(fluid.letters, int(rule["letters"]) + 1),
+        sharing=sharing,
+    )

@@ -1,0 +1,399 @@
+"""What jobs do once they run: programs of delays and tasks, one after the other, at the same time, or on a message.
+
+A program in the course of its run has a frame. What is to be done next is a list of moves (begin a program under a
+frame, or end a frame with a code), which is worked off at one instant, for one job.
+"""
+
+from __future__ import annotations
+
+import math
+
+from unspool.engine.activities import drop_activity, has_slots, next_due, settle, start_timer, take_due
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.state import COMPLETED, FAILED, NEVER, RUNNING, Core, Fluid, Place, Routes
+from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send, send_to_all
+
+__all__ = [
+    "DELAY", "EACH", "FORK_JOIN", "HOMOGENEOUS", "MATRIX", "NOBODY", "NO_ROOM_LEFT", "RECEIVE", "SEND", "SEQUENCE",
+    "STAGING", "STORAGE", "TOTAL", "TOTAL_V4", "deliver", "fluid_outcome", "forget_job", "is_stale_fluid_end",
+    "launch", "next_activity", "room_to_go_on", "take_finished",
+]  # fmt: skip
+
+DELAY, HOMOGENEOUS, MATRIX, STORAGE, STAGING, SEQUENCE, FORK_JOIN, SEND, RECEIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+EACH, TOTAL, TOTAL_V4 = 0, 1, 2  # how amounts are spread over executors
+_MATCH, _NO_MATCH, _NO_MESSAGE = 0, 1, 2
+_NONE = -1
+NOBODY, NO_ROOM_LEFT = -1, -2
+
+
+@compiled
+def room_to_go_on(fluid: Fluid | None) -> bool:
+    """Whether every array holds what one job can add at one instant."""
+    if fluid is None:
+        return True
+    rule, sharing = fluid.rule, fluid.sharing
+    return bool(
+        has_slots(sharing.rule, sharing.activities, rule[0]["leaves"])
+        and sharing.rule[0]["top"] + rule[0]["leaves"] * 2 * rule[0]["elements"] <= len(sharing.uses)
+        and rule[0]["slots"] + rule[0]["nodes"] <= len(fluid.frames)
+        and rule[0]["said"] + rule[0]["leaves"] <= len(fluid.said)
+    )
+
+
+@compiled
+def launch(core: Core, place: Place | None, fluid: Fluid | None) -> bool:
+    """Jobs that were started begin to do what they do; False where there is no room, and it must be called again."""
+    if fluid is None or place is None:
+        return True
+    rule = fluid.rule
+    while rule[0]["launched"] < core.clock[0]["attempts"]:
+        job = core.attempts[rule[0]["launched"]]["job"]
+        if fluid.program_of[job] >= 0:
+            if not room_to_go_on(fluid):
+                return False
+            _ask(fluid, _NONE, fluid.program_of[job], 0)
+            _work_off(core, place, fluid, job)
+        rule[0]["launched"] += 1
+    return True
+
+
+@compiled
+def next_activity(core: Core, fluid: Fluid | None) -> float:
+    """When an activity is over next; rates are brought up to date."""
+    if fluid is None:
+        return NEVER
+    settle(fluid.sharing, core.clock[0]["now"])
+    return next_due(fluid.sharing.rule, fluid.sharing.heap)
+
+
+@compiled
+def take_finished(core: Core, place: Place | None, fluid: Fluid | None) -> int:
+    """Go on with all jobs of which an activity is over by now, up to one that is over as a whole, which is returned.
+
+    `NOBODY`: none is; `NO_ROOM_LEFT`: there is no room to go on, and it must be called again.
+    """
+    if fluid is None or place is None:
+        return NOBODY
+    while room_to_go_on(fluid):
+        frame = take_due(fluid.sharing, core.clock[0]["now"])
+        if frame < 0:
+            return NOBODY
+        fluid.frames[frame]["activity"] = _NONE
+        job: int = fluid.frames[frame]["job"]
+        program = fluid.frames[frame]["program"]
+        if fluid.programs[program]["kind"] == RECEIVE:
+            _read_letter(core, fluid, frame)
+        else:
+            _ask(fluid, frame, _NONE, fluid.programs[program]["code"])
+        if _work_off(core, place, fluid, job):
+            return job
+    return NO_ROOM_LEFT
+
+
+@compiled
+def fluid_outcome(fluid: Fluid | None, job: int) -> int:
+    """How a job ended whose program is over."""
+    if fluid is None or fluid.codes[job] == 0:
+        return COMPLETED
+    return FAILED
+
+
+@compiled
+def is_stale_fluid_end(core: Core, fluid: Fluid | None, job: int) -> bool:
+    """Whether the end of a walltime comes after the job is over."""
+    if fluid is None:
+        return False
+    return bool(core.fate[job]["state"] != RUNNING)
+
+
+# Moves.
+
+
+@inlined
+def _ask(fluid: Fluid, frame: int, program: int, code: int) -> None:
+    """Put a move on the list: a program that begins under a frame, or, with none, the frame ends with a code."""
+    at = fluid.rule[0]["todo"]
+    fluid.todo[at]["frame"] = frame
+    fluid.todo[at]["program"] = program
+    fluid.todo[at]["code"] = code
+    fluid.rule[0]["todo"] = at + 1
+
+
+@compiled
+def _work_off(core: Core, place: Place, fluid: Fluid, job: int) -> bool:
+    """Make all moves, the last that was asked for first; True where the job is over."""
+    rule, todo = fluid.rule, fluid.todo
+    is_over = False
+    while rule[0]["todo"] > 0:
+        rule[0]["todo"] -= 1
+        at = rule[0]["todo"]
+        frame, program, code = todo[at]["frame"], todo[at]["program"], todo[at]["code"]
+        if program >= 0:
+            _begin(core, place, fluid, job, program, frame)
+        else:
+            is_over = _end(fluid, job, frame, code) or is_over
+    return is_over
+
+
+@compiled
+def _begin(core: Core, place: Place, fluid: Fluid, job: int, program: int, parent: int) -> None:
+    """A program begins."""
+    programs = fluid.programs
+    frame = _new_frame(core, fluid, job, program, parent)
+    kind = programs[program]["kind"]
+    if kind == SEQUENCE:
+        _ask(fluid, frame, fluid.members[programs[program]["first"]], 0)
+    elif kind == FORK_JOIN:
+        count = programs[program]["count"]
+        fluid.frames[frame]["open"] = count
+        for at in range(count):  # the last that is asked for is the first to be done
+            _ask(fluid, frame, fluid.members[programs[program]["first"] + count - 1 - at], 0)
+    elif kind == DELAY:
+        _pause(core, fluid, job, frame, programs[program]["seconds"])
+    elif kind == SEND:
+        at = fluid.rule[0]["said"]
+        fluid.said[at]["time"] = core.clock[0]["now"]
+        fluid.said[at]["job"] = job
+        fluid.said[at]["program"] = program
+        fluid.rule[0]["said"] = at + 1
+        core.clock[0]["dirty"] = 1
+        _pause(core, fluid, job, frame, programs[program]["seconds"])
+    elif kind == RECEIVE:
+        _read_letter(core, fluid, frame)
+    else:
+        _begin_task(core, place, fluid, job, program, frame)
+
+
+@compiled
+def _end(fluid: Fluid, job: int, frame: int, code: int) -> bool:
+    """A frame ends with a code; True where it is the job's own."""
+    frames, programs = fluid.frames, fluid.programs
+    parent = frames[frame]["parent"]
+    _drop_frame(fluid, job, frame)
+    if parent < 0:
+        fluid.codes[job] = code
+        return True
+    program = frames[parent]["program"]
+    kind, own = programs[program]["kind"], programs[program]["code"]
+    if kind == FORK_JOIN:
+        frames[parent]["open"] -= 1
+        if frames[parent]["code"] == 0:
+            frames[parent]["code"] = code
+        if frames[parent]["open"] == 0:
+            _ask(fluid, parent, _NONE, frames[parent]["code"] if frames[parent]["code"] != 0 else own)
+    elif code != 0:
+        _ask(fluid, parent, _NONE, code)
+    elif kind == SEQUENCE:
+        frames[parent]["member"] += 1
+        member, count = frames[parent]["member"], programs[program]["count"]
+        if member == count * programs[program]["repeat"]:
+            _ask(fluid, parent, _NONE, own)
+        else:
+            _ask(fluid, parent, fluid.members[programs[program]["first"] + member % count], 0)
+    else:
+        _ask(fluid, parent, _NONE, own)
+    return False
+
+
+@inlined
+def _new_frame(core: Core, fluid: Fluid, job: int, program: int, parent: int) -> int:
+    rule, frames = fluid.rule, fluid.frames
+    frame: int = rule[0]["spare"]
+    if frame >= 0:
+        rule[0]["spare"] = frames[frame]["next"]
+    else:
+        frame = rule[0]["slots"]
+        rule[0]["slots"] = frame + 1
+    frames[frame]["program"] = program
+    frames[frame]["job"] = job
+    frames[frame]["parent"] = parent
+    frames[frame]["member"] = 0
+    frames[frame]["open"] = 0
+    frames[frame]["code"] = 0
+    frames[frame]["activity"] = _NONE
+    frames[frame]["since"] = core.clock[0]["now"]
+    other = fluid.top[job]
+    frames[frame]["next"] = other
+    frames[frame]["before"] = _NONE
+    if other >= 0:
+        frames[other]["before"] = frame
+    fluid.top[job] = frame
+    return frame
+
+
+@inlined
+def _drop_frame(fluid: Fluid, job: int, frame: int) -> None:
+    rule, frames = fluid.rule, fluid.frames
+    before, after = frames[frame]["before"], frames[frame]["next"]
+    if before >= 0:
+        frames[before]["next"] = after
+    else:
+        fluid.top[job] = after
+    if after >= 0:
+        frames[after]["before"] = before
+    frames[frame]["next"] = rule[0]["spare"]
+    rule[0]["spare"] = frame
+
+
+@compiled
+def forget_job(core: Core, fluid: Fluid | None, job: int) -> None:
+    """A job is over, or an attempt of it: whatever it still does ends."""
+    if fluid is None:
+        return
+    core.clock[0]["free"] -= fluid.seats[job]["spare"]
+    fluid.seats[job]["spare"] = 0
+    frame = fluid.top[job]
+    while frame >= 0:
+        if fluid.frames[frame]["activity"] >= 0:
+            drop_activity(fluid.sharing, fluid.frames[frame]["activity"])
+        _drop_frame(fluid, job, frame)
+        frame = fluid.top[job]
+
+
+# Leaves.
+
+
+@compiled
+def _pause(core: Core, fluid: Fluid, job: int, frame: int, seconds: float) -> None:
+    """Nothing happens for a time; where rules are strict, what the walltime cuts does not end."""
+    now = core.clock[0]["now"]
+    start = core.attempts[core.fate[job]["attempt"]]["start"]
+    if fluid.rule[0]["strict"] == 0 or now + seconds < start + core.jobs[job]["walltime"]:
+        fluid.frames[frame]["activity"] = start_timer(fluid.sharing, frame, now + seconds)
+
+
+@compiled
+def _begin_task(core: Core, place: Place, fluid: Fluid, job: int, program: int, frame: int) -> None:
+    """Sum up what a task asks for, and start it."""
+    programs, sharing, routes = fluid.programs, fluid.sharing, fluid.routes
+    clear_task(sharing, routes)
+    kind = programs[program]["kind"]
+    storage = programs[program]["storage"]
+    count = _seat(core, place, fluid, job) if kind != STAGING else 0
+    has_way = True
+    if kind == HOMOGENEOUS:
+        cpu, com = programs[program]["cpu"], programs[program]["com"]
+        if programs[program]["spread"] != EACH:
+            cpu /= count
+            com /= count if programs[program]["spread"] == TOTAL_V4 else max(count * (count - 1), 1)
+        for at in range(count):
+            routes.flops[at] = cpu
+        if com > 0.0 and count > 1:
+            has_way = send_to_all(sharing, routes, count, com)
+    elif kind == MATRIX:
+        count = _add_extra_host(routes, count, storage)
+        has_way = _send_matrix(fluid, programs[program]["first"], count)
+    elif kind == STORAGE:
+        read, written = programs[program]["cpu"], programs[program]["com"]
+        if programs[program]["spread"] != EACH:
+            read /= count
+            written /= count
+        for at in range(count):
+            has_way = (read <= 0.0 or send(sharing, routes, storage, routes.crew[at], read)) and has_way
+            has_way = (written <= 0.0 or send(sharing, routes, routes.crew[at], storage, written)) and has_way
+            routes.flops[at] = 0.0
+    elif programs[program]["com"] > 0.0:
+        has_way = send(sharing, routes, storage, programs[program]["other"], programs[program]["com"])
+    if not has_way:
+        fluid.rule[0]["stuck"] = job
+    slot = begin_task(sharing, routes, frame, count, core.clock[0]["now"])
+    if slot == NO_WORK:
+        _ask(fluid, frame, _NONE, programs[program]["code"])
+    else:
+        fluid.frames[frame]["activity"] = slot
+
+
+@inlined
+def _add_extra_host(routes: Routes, count: int, host: int) -> int:
+    """A storage takes part as one more executor, the last."""
+    if host >= 0:
+        routes.crew[count] = host
+        count += 1
+    return count
+
+
+@compiled
+def _send_matrix(fluid: Fluid, first: int, count: int) -> bool:
+    """Flops of each executor, and bytes of each pair."""
+    amounts, sharing, routes = fluid.amounts, fluid.sharing, fluid.routes
+    has_way = True
+    for at in range(count):
+        routes.flops[at] = amounts[first + at]
+    if count > 1:
+        k = first + count
+        for at in range(count):
+            for other in range(count):
+                if amounts[k] > 0.0:
+                    has_way = send(sharing, routes, routes.crew[at], routes.crew[other], amounts[k]) and has_way
+                k += 1
+    return has_way
+
+
+@compiled
+def _seat(core: Core, place: Place, fluid: Fluid, job: int) -> int:
+    """Write the hosts of a job's executors; returns how many there are."""
+    crew, rows = fluid.routes.crew, place.rows
+    count = 0
+    if fluid.seats[job]["first"] >= 0:
+        first = fluid.seats[job]["first"]
+        for at in range(first, first + fluid.seats[job]["count"]):
+            crew[count] = fluid.executors[at]
+            count += 1
+        return count
+    attempt = core.fate[job]["attempt"]
+    first_row = core.attempts[attempt]["first_row"]
+    for row in range(first_row, first_row + core.attempts[attempt]["row_count"]):
+        for machine in range(rows[row]["first"], rows[row]["last"] + 1):
+            for _ in range(rows[row]["units"]):
+                crew[count] = machine
+                count += 1
+    return count
+
+
+# Messages.
+
+
+@compiled
+def _read_letter(core: Core, fluid: Fluid, frame: int) -> None:
+    """A program looks for a message: what follows depends on it. With none, and nothing to do, it waits."""
+    programs, mail = fluid.programs, fluid.mail
+    job, program = fluid.frames[frame]["job"], fluid.frames[frame]["program"]
+    letter = mail[job, 0]
+    if letter >= 0:
+        mail[job, 0] = fluid.letters[letter]["next"]
+        matches = (fluid.letters[letter]["mask"] >> programs[program]["bit"]) & 1
+        follows = programs[program]["follows"][_MATCH if matches != 0 else _NO_MATCH]
+    else:
+        follows = programs[program]["follows"][_NO_MESSAGE]
+        if follows < 0:
+            fluid.frames[frame]["open"] = 1  # it waits
+            return
+    if follows >= 0:
+        _ask(fluid, frame, follows, 0)
+    else:
+        _ask(fluid, frame, _NONE, programs[program]["code"])
+
+
+@compiled
+def deliver(core: Core, fluid: Fluid, job: int, mask: int) -> None:
+    """Put a message into a job's box; a program that waits for one looks at the next of its times. There is room."""
+    frames, programs, mail = fluid.frames, fluid.programs, fluid.mail
+    letter = fluid.rule[0]["letters"]
+    fluid.rule[0]["letters"] = letter + 1
+    fluid.letters[letter]["mask"] = mask
+    fluid.letters[letter]["next"] = _NONE
+    if mail[job, 0] >= 0:
+        fluid.letters[mail[job, 1]]["next"] = letter
+    else:
+        mail[job, 0] = letter
+    mail[job, 1] = letter
+    now = core.clock[0]["now"]
+    frame = fluid.top[job]
+    while frame >= 0:
+        program = frames[frame]["program"]
+        if programs[program]["kind"] == RECEIVE and frames[frame]["open"] != 0:
+            frames[frame]["open"] = 0
+            every = programs[program]["seconds"]
+            looks = max(math.ceil((now - frames[frame]["since"]) / every), 1)
+            frames[frame]["activity"] = start_timer(fluid.sharing, frame, frames[frame]["since"] + looks * every)
+        frame = frames[frame]["next"]

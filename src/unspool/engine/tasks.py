@@ -1,0 +1,260 @@
+"""From flops and bytes to what a task takes of each resource.
+
+Bytes are summed up by link when a task is made. For equal messages between all executors that needs the number of
+executors on each host and in each group of hosts only; other tasks sum up their messages one by one.
+"""
+
+from __future__ import annotations
+
+from unspool.engine.activities import LATENT, block_of, new_slot, start_flow
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.state import NEVER, Array, Routes, Sharing
+
+__all__ = ["NO_WORK", "begin_task", "clear_task", "send", "send_to_all"]
+
+NO_WORK = -1
+_SHARED, _TWIN, _FAT, _BOUND = 0, 1, 2, 3
+
+
+@compiled
+def clear_task(sharing: Sharing, routes: Routes) -> None:
+    """Nothing is asked for yet by the task in the making."""
+    rule, load = sharing.rule, routes.load
+    for at in range(rule[0]["touched"]):
+        load[routes.touched[at]] = 0.0
+    rule[0]["touched"] = 0
+    rule[0]["latency"] = 0.0
+    rule[0]["window"] = 0.0
+
+
+@compiled
+def _load(sharing: Sharing, routes: Routes, first: int, count: int, total: float, largest: float) -> None:
+    """Put bytes on links of a route: the sum on those that are shared, the largest message on fat ones."""
+    rule, load, resources = sharing.rule, routes.load, sharing.resources
+    for at in range(first, first + count):
+        link = routes.links[at]
+        if load[link] == 0.0:
+            routes.touched[rule[0]["touched"]] = link
+            rule[0]["touched"] += 1
+        if resources[link]["is_fat"] != 0:
+            load[link] = max(load[link], largest)
+        else:
+            load[link] += total
+
+
+@inlined
+def _note_latency(rule: Array, latency: float, largest: float) -> None:
+    rule[0]["latency"] = max(rule[0]["latency"], latency)
+    rule[0]["window"] = max(rule[0]["window"], latency * largest)
+
+
+@inlined
+def _load_way(sharing: Sharing, routes: Routes, ways: Array, at: int, total: float, largest: float) -> None:
+    _load(sharing, routes, ways[at]["first"], ways[at]["count"], total, largest)
+
+
+@compiled
+def send(sharing: Sharing, routes: Routes, source: int, target: int, amount: float) -> bool:
+    """A message from a host to another, or to itself; False where there is no way."""
+    leaving, arriving, between = routes.leaving, routes.arriving, routes.between
+    if source == target:
+        if routes.itself[source]["count"] < 0:
+            return False
+        _load_way(sharing, routes, routes.itself, source, amount, amount)
+        _note_latency(sharing.rule, routes.itself[source]["latency"], amount)
+        return True
+    one, other = routes.group[source], routes.group[target]
+    if between[one, other]["count"] < 0:
+        return False
+    _load_way(sharing, routes, leaving, source, amount, amount)
+    _load(sharing, routes, between[one, other]["first"], between[one, other]["count"], amount, amount)
+    _load_way(sharing, routes, arriving, target, amount, amount)
+    latency = leaving[source]["latency"] + between[one, other]["latency"] + arriving[target]["latency"]
+    _note_latency(sharing.rule, latency, amount)
+    return True
+
+
+@compiled
+def send_to_all(sharing: Sharing, routes: Routes, count: int, amount: float) -> bool:
+    """The same message from each executor to each other; False where there is no way. Hosts of a group are alike."""
+    found = _count_executors(routes, count)
+    has_way = True
+    for at in range(count):
+        has_way = _send_of_host(sharing, routes, routes.crew[at], count, amount) and has_way
+    for at in range(found):
+        for k in range(found):
+            has_way = _send_between(sharing, routes, routes.groups[at], routes.groups[k], amount) and has_way
+    for at in range(found):
+        routes.crowds[routes.groups[at]]["executors"] = 0
+    return has_way
+
+
+@compiled
+def _count_executors(routes: Routes, count: int) -> int:
+    """Count executors by host and by group; returns how many groups have some."""
+    crowds = routes.crowds
+    found = 0
+    for at in range(count):
+        host = routes.crew[at]
+        routes.tally[host] += 1
+        group = routes.group[host]
+        if crowds[group]["executors"] == 0:
+            crowds[group]["squares"] = 0
+            crowds[group]["host"] = host
+            routes.groups[found] = group
+            found += 1
+        crowds[group]["executors"] += 1
+    return found
+
+
+@compiled
+def _send_of_host(sharing: Sharing, routes: Routes, host: int, count: int, amount: float) -> bool:
+    """Load the links of a host itself, once: with what its executors send to others, and get, and tell one another."""
+    here = routes.tally[host]
+    if here == 0:
+        return True
+    routes.tally[host] = 0
+    routes.crowds[routes.group[host]]["squares"] += here * here
+    if here < count:
+        outside = amount * (here * (count - here))
+        _load_way(sharing, routes, routes.leaving, host, outside, amount)
+        _load_way(sharing, routes, routes.arriving, host, outside, amount)
+    if here > 1:
+        if routes.itself[host]["count"] < 0:
+            return False
+        _load_way(sharing, routes, routes.itself, host, amount * (here * (here - 1)), amount)
+        _note_latency(sharing.rule, routes.itself[host]["latency"], amount)
+    return True
+
+
+@compiled
+def _send_between(sharing: Sharing, routes: Routes, one: int, other: int, amount: float) -> bool:
+    """Load the links between two groups, or within one."""
+    crowds, between = routes.crowds, routes.between
+    pairs = crowds[one]["executors"] * crowds[other]["executors"]
+    if one == other:
+        pairs -= crowds[one]["squares"]
+    if pairs == 0:
+        return True
+    if between[one, other]["count"] < 0:
+        return False
+    _load(sharing, routes, between[one, other]["first"], between[one, other]["count"], amount * pairs, amount)
+    latency = routes.leaving[crowds[one]["host"]]["latency"] + between[one, other]["latency"]
+    _note_latency(sharing.rule, latency + routes.arriving[crowds[other]["host"]]["latency"], amount)
+    return True
+
+
+@compiled
+def begin_task(sharing: Sharing, routes: Routes, owner: int, count: int, now: float) -> int:
+    """Start the task in the making on its executors, for which there is room; returns its slot, or `NO_WORK`."""
+    rule, activities, resources = sharing.rule, sharing.activities, sharing.resources
+    is_uneven = _is_uneven(rule, resources, routes)
+    is_plain = 1
+    shared = twins = fat = 0
+    wire_bound = NEVER
+    if rule[0]["window"] > 0.0:
+        wire_bound = rule[0]["gamma"] / (2.0 * rule[0]["window"])
+    rule[0]["mark"] += 1
+    for at in range(count):
+        if routes.flops[at] > 0.0:
+            shared += 1
+            if sharing.marks[routes.crew[at]] == rule[0]["mark"]:
+                is_plain = 0
+            sharing.marks[routes.crew[at]] = rule[0]["mark"]
+    for at in range(rule[0]["touched"]):
+        link = routes.touched[at]
+        kind = _kind_of(rule, resources, link, is_uneven)
+        if kind == _BOUND:
+            wire_bound = min(wire_bound, resources[link]["capacity"] / routes.load[link])
+        shared += 1 if kind == _SHARED else 0
+        twins += 1 if kind == _TWIN else 0
+        fat += 1 if kind == _FAT else 0
+    in_all = shared + twins + fat
+    if in_all == 0 and wire_bound == NEVER:
+        return NO_WORK
+    first = _new_block(rule, sharing.uses, sharing.blocks, in_all)
+    slot = new_slot(rule, activities, LATENT, owner)
+    activities[slot]["element"] = first
+    activities[slot]["shared"] = shared
+    activities[slot]["twins"] = twins
+    activities[slot]["elements"] = in_all
+    activities[slot]["wire_bound"] = wire_bound
+    activities[slot]["is_plain"] = is_plain
+    activities[slot]["is_uneven"] = is_uneven
+    _write_elements(sharing, routes, count, first, shared, twins, is_uneven)
+    start_flow(sharing, slot, now, rule[0]["latency"])
+    return slot
+
+
+@inlined
+def _kind_of(rule: Array, resources: Array, link: int, is_uneven: int) -> int:
+    """How a link takes part in the rounds; in the clean variant a fat one is no more than a bound."""
+    if resources[link]["is_fat"] != 0:
+        kind = _BOUND if rule[0]["clean"] != 0 else _FAT
+    elif is_uneven == 0 and 0 <= resources[link]["twin"] < link:
+        kind = _TWIN
+    else:
+        kind = _SHARED
+    return kind
+
+
+@compiled
+def _is_uneven(rule: Array, resources: Array, routes: Routes) -> int:
+    """Whether a link is loaded otherwise than its twin."""
+    for at in range(rule[0]["touched"]):
+        link = routes.touched[at]
+        twin = resources[link]["twin"]
+        if twin >= 0 and routes.load[link] != routes.load[twin]:
+            return 1
+    return 0
+
+
+@compiled
+def _new_block(rule: Array, uses: Array, blocks: Array, count: int) -> int:
+    """Room for so many elements in a row."""
+    kind = block_of(count)
+    first: int = blocks[kind]
+    if first >= 0:
+        blocks[kind] = uses[first]
+    else:
+        first = rule[0]["top"]
+        rule[0]["top"] = first + (1 << kind)
+    return first
+
+
+@compiled
+def _write_elements(
+    sharing: Sharing, routes: Routes, count: int, first: int, shared: int, twins: int, is_uneven: int
+) -> None:
+    """Write what a task takes: shared resources, then twins, then fat links."""
+    rule, elements, uses, resources = sharing.rule, sharing.elements, sharing.uses, sharing.resources
+    at_shared, at_twin, at_fat = first, first + shared, first + shared + twins
+    for at in range(count):
+        if routes.flops[at] > 0.0:
+            uses[at_shared] = routes.crew[at]
+            elements[at_shared]["weight"] = routes.flops[at]
+            at_shared += 1
+    for at in range(rule[0]["touched"]):
+        link = routes.touched[at]
+        kind = _kind_of(rule, resources, link, is_uneven)
+        if kind == _BOUND:
+            continue
+        place = at_shared if kind == _SHARED else at_twin if kind == _TWIN else at_fat
+        uses[place] = link
+        elements[place]["weight"] = routes.load[link]
+        at_shared += 1 if kind == _SHARED else 0
+        at_twin += 1 if kind == _TWIN else 0
+        at_fat += 1 if kind == _FAT else 0
+    _mark_runs(elements, first, first + shared)
+    _mark_runs(elements, first + shared, first + shared + twins)
+    _mark_runs(elements, first + shared + twins, at_fat)
+
+
+@compiled
+def _mark_runs(elements: Array, first: int, last: int) -> None:
+    """Say at the first of neighbours that weigh the same how many they are."""
+    start = first
+    for k in range(first, last):
+        if elements[k]["weight"] != elements[start]["weight"]:
+            start = k
+        elements[start]["run"] = k - start + 1

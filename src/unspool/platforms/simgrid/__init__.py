@@ -1,0 +1,1 @@
+"""Platforms of SimGrid: zones inside each other, and the ways through them."""
