@@ -1,11 +1,12 @@
 import pytest
 
-from unspool.errors import DecisionError, InputError, RunError, UnitError, UnknownName, UnspoolError, shown
+from unspool.errors import DecisionError, InputError, InputErrors, RunError, UnitError, UnknownName, UnspoolError, shown
 
 
 def test_the_tree_is_as_drawn():
-    assert [error.__mro__[1] for error in (InputError, UnitError, UnknownName, RunError, DecisionError)] == [
-        UnspoolError, InputError, InputError, UnspoolError, RunError
+    errors = (InputError, InputErrors, UnitError, UnknownName, RunError, DecisionError)
+    assert [error.__mro__[1] for error in errors] == [
+        UnspoolError, InputError, InputError, InputError, UnspoolError, RunError
     ]  # fmt: skip
 
 
@@ -31,3 +32,9 @@ def test_input_is_shown_on_one_line_and_cut():
     assert shown("жø💥") == "жø💥"
     assert shown("x" * 60) == "x" * 60
     assert shown("x" * 61) == "x" * 59 + "…"
+
+
+def test_of_very_many_problems_the_first_are_shown():
+    error = InputErrors("w.json: 60 problems", [f"line {number}" for number in range(60)])
+    assert len(error.problems) == 60
+    assert str(error).splitlines()[-2:] == ["  line 49", "  and 10 more"]

@@ -2,6 +2,7 @@
 
 UnspoolError
 ├── InputError          a file, record, option or name that cannot be used (exit 2)
+│   ├── InputErrors     several things that are wrong with one file, shown together
 │   ├── UnitError       a text such as `4GiB` or `2:00` that does not parse
 │   └── UnknownName     a policy, format or option that nobody knows; names the nearest
 └── RunError            a run that could not finish (exit 1)
@@ -10,10 +11,14 @@ UnspoolError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-__all__ = ["DecisionError", "InputError", "RunError", "UnitError", "UnknownName", "UnspoolError", "shown"]
+__all__ = [
+    "DecisionError", "InputError", "InputErrors", "RunError", "UnitError", "UnknownName", "UnspoolError", "shown",
+]  # fmt: skip
+
+_MOST_PROBLEMS = 50  # that are shown of one file
 
 
 def shown(text: str, length: int = 60) -> str:
@@ -32,6 +37,26 @@ class UnspoolError(Exception):
 
 class InputError(UnspoolError):
     """Input that cannot be used; the text says what, where, what was expected and what to do."""
+
+
+class InputErrors(InputError):  # noqa: N818  (it is more than one)
+    """Several things that are wrong with one file, one a line below a heading; of very many the first.
+
+    >>> print(InputErrors("w.json: 2 problems", ["line 3, job 7: no res", "line 4, job 8: no res"]))
+    w.json: 2 problems
+      line 3, job 7: no res
+      line 4, job 8: no res
+    """
+
+    def __init__(self, heading: str, problems: Sequence[str]) -> None:
+        self.heading, self.problems = heading, tuple(problems)
+        super().__init__("\n".join(self.lines()))
+
+    def lines(self) -> list[str]:
+        """The heading and, set in, the problems."""
+        more = len(self.problems) - _MOST_PROBLEMS
+        told = [f"  {shown(problem, 500)}" for problem in self.problems[:_MOST_PROBLEMS]]
+        return [self.heading, *told, *([f"  and {more:,} more"] if more > 0 else [])]
 
 
 class UnitError(InputError):

@@ -62,7 +62,7 @@ def test_wrong_targets_are_told_in_one_sentence(unspool, write):
     told = {
         ("log.xyz",): f"unknown suffix of a workload '.xyz'. Known: {suffixes}",
         ("log.prq", "--to", "parqet"): "unknown workload format 'parqet'; did you mean 'parquet'? "
-        "Known: csv, jobs-csv, parquet, swf, tsv",
+        "Known: batsim, csv, jobs-csv, parquet, swf, tsv",
         ("nowhere/log.swf",): "nowhere/log.swf: cannot be written (No such file or directory)",
         (".", "--to", "csv"): ".: is a folder; give the name of a file",
         (): "convert: expected a log or several, and last the file to write. Try: unspool convert --help",

@@ -33,5 +33,5 @@ def test_a_jobs_csv_is_written_where_it_is_asked_for(unspool, write, tmp_path):
     assert (tmp_path / "jobs.csv").read_text().startswith("job_id,num_cores,max_mem_gb,num_hosts,submit_time,")
     assert json.loads(unspool("inspect", tmp_path / "jobs.csv", "--json").out)["core_hours"] == 4 * 300 / 3600
     assert unspool("convert", log, tmp_path / "jobs.json").err.endswith(
-        "json is only read, not written; choose one of swf, jobs-csv, parquet, tsv, csv\n"
+        "json is only read, not written; choose one of swf, jobs-csv, batsim, parquet, tsv, csv\n"
     )

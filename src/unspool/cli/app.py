@@ -11,7 +11,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
-from unspool.errors import InputError, UnspoolError, shown
+from unspool.errors import InputError, InputErrors, UnspoolError, shown
 
 __all__ = ["app", "main", "run_command"]
 
@@ -135,6 +135,8 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except CycloptsError as error:
         return _complain(_usage(error), WRONG_INPUT)
+    except InputErrors as error:
+        return _complain("\n".join(shown(line, _LONGEST) for line in error.lines()), WRONG_INPUT, is_one_line=False)
     except InputError as error:
         return _complain(str(error), WRONG_INPUT)
     except UnspoolError as error:
@@ -168,8 +170,8 @@ def _usage(error: CycloptsError) -> str:
     return f"{text} Try: {verb} --help"
 
 
-def _complain(sentence: str, code: int) -> int:
-    sys.stderr.write(f"unspool: {shown(sentence, _LONGEST)}\n")
+def _complain(sentence: str, code: int, *, is_one_line: bool = True) -> int:
+    sys.stderr.write(f"unspool: {shown(sentence, _LONGEST) if is_one_line else sentence}\n")
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,13 +71,14 @@ def inspect(
 
 def _log_facts(workload: Workload) -> dict[str, Any]:
     table = workload.table
-    span = float(table["submit_time"].max()) - float(table["submit_time"].min())  # type: ignore[arg-type]
+    times = table["submit_time"]
+    span = float(times[-1] - times[0]) if len(times) else 0.0
     work = float((table["cores"] * table["run_time"]).sum())
     facts: dict[str, Any] = {
         "jobs": len(table),
         "rejected_records": len(workload.rejected),
         "first_submit_utc": _utc(workload.origin_unix_s + float(table["submit_time"][0]))
-        if workload.origin_unix_s
+        if workload.origin_unix_s and len(table)
         else None,
         "span_s": span,
         "cores_of_the_machine": workload.max_cores,
@@ -94,9 +96,22 @@ def _log_facts(workload: Workload) -> dict[str, Any]:
         "columns": table.columns,
         "notes": list(workload.notes),
     }
+    if workload.profiles:
+        kinds = Counter(type(profile).__name__ for profile in workload.profiles.values())
+        facts["machines_of_the_log"] = workload.max_machines
+        facts["profiles"] = dict(kinds.most_common())
+        facts["jobs_by_profile"] = _jobs_by_profile(workload)
     for reason, count in workload.rejected["reason"].value_counts(sort=True).head(5).rows():
         facts.setdefault("rejected_reasons", {})[reason] = count
     return facts
+
+
+def _jobs_by_profile(workload: Workload) -> dict[str, int]:
+    """How many jobs have a profile of each type."""
+    counts: Counter[str] = Counter()
+    for name, count in workload.column("profile").drop_nulls().value_counts().rows():
+        counts[type(workload.profiles[name]).__name__ if name in workload.profiles else "unknown"] += count
+    return dict(counts.most_common())
 
 
 def _platform_facts(platform: Platform) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload
 from unspool.plugins import parameters_of
-from unspool.workloads import accelerator, jobscsv, jsonmap, lsf, recodex, slurm, swf, table
+from unspool.workloads import accelerator, batsim, jobscsv, jsonmap, lsf, recodex, slurm, swf, table
+from unspool.workloads.batsim_write import write_batsim
 from unspool.workloads.files import AnyPath, opened
 
 __all__ = ["FORMATS", "Format", "format_of", "read_workload", "write_workload"]
@@ -67,6 +68,14 @@ FORMATS: Mapping[str, Format] = {
         "ReCodEx's jobs as Simdex reads them, 15 columns between semicolons; only read",
         recodex.recognises,
         kind_of="csv",
+    ),
+    "batsim": Format(
+        batsim.read_batsim,
+        write_batsim,
+        (),
+        "Batsim's workloads, JSON with jobs and profiles (options: workload; to write: profile, speed)",
+        batsim.recognises,
+        kind_of="json",
     ),
     "json": Format(
         jsonmap.read_json,
@@ -133,7 +142,7 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
     """
     name, _, text = (format or _told(path, has_map=columns is not None)).partition(":")
     chosen = _known(name)
-    options = _options(name, chosen, parameters_of(text, format or name))
+    options = _options(name, chosen.read, parameters_of(text, format or name))
     if columns is None:
         return chosen.read(path, **options)
     if not chosen.takes_columns:
@@ -146,11 +155,12 @@ def write_workload(
 ) -> tuple[str, ...]:
     """Write a log in the format that its name tells; returns notes on what the format cannot hold.
 
-    An existing file is replaced only with `force`, and only once the new one is whole.
+    A format may be given options, as in `batsim:profile=computation,speed=1e9`. An existing file is replaced only with
+    `force`, and only once the new one is whole.
     """
     writers = {known: each.write for known, each in FORMATS.items() if each.write is not None}
-    name = format or format_of(path)
-    if name is None:
+    name, _, text = (format or format_of(path) or "").partition(":")
+    if not name:
         raise UnknownName(
             "suffix of a workload", Path(path).suffix, {end for known in writers for end in FORMATS[known].suffixes}
         )
@@ -158,7 +168,7 @@ def write_workload(
         raise InputError(f"{path}: {name} is only read, not written; choose one of {', '.join(writers)}")
     if name not in writers:
         raise UnknownName("workload format", name, writers)
-    return writers[name](workload, path, force=force)
+    return writers[name](workload, path, force=force, **_options(name, writers[name], parameters_of(text, name)))
 
 
 def format_of(path: AnyPath) -> str | None:
@@ -177,10 +187,10 @@ def _known(name: str) -> Format:
     return FORMATS[name]
 
 
-def _options(name: str, chosen: Format, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of a reader, if it has them."""
-    known = [each.name for each in signature(chosen.read).parameters.values() if each.kind is each.KEYWORD_ONLY]
-    known = [] if isinstance(chosen.read, partial) else known
+def _options(name: str, part: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a reader or writer, if it has them."""
+    known = [each.name for each in signature(part).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    known = [] if isinstance(part, partial) else [each for each in known if each != "force"]
     for option in given:
         if option not in known:
             raise UnknownName(f"option of the format {name}", option, known)

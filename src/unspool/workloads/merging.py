@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from unspool.errors import InputError
+from unspool.errors import InputError, shown
+from unspool.model.profile import Profile
 from unspool.model.workload import Workload
+from unspool.workloads.references import renamed
 
-__all__ = ["merge"]
+__all__ = ["merge", "prefixed"]
 
 
 def merge(workloads: Sequence[Workload], name: str | None = None) -> Workload:
     """All jobs of several logs, by submit time; of jobs submitted together those of the first log come first.
 
     If every origin is known the logs lie on the calendar as they were, else each begins at the same 0. If an id stands
-    in two logs, every id gets the number of its log, as `2-17`, and dependencies follow. Users, queues and partitions
-    of one name are one. The machine is as large as the largest.
+    in two logs, every id gets the number of its log, as `2-17`, and dependencies follow; so do profiles, if two of one
+    name differ. Users, queues and partitions of one name are one. The machine is as large as the largest.
 
     >>> from unspool.workloads.generators import lublin
     >>> both = merge([lublin(10, cores=8, load=0.5, seed=1), lublin(20, cores=16, load=0.5, seed=2)])
@@ -37,13 +41,25 @@ def merge(workloads: Sequence[Workload], name: str | None = None) -> Workload:
         notes.append(
             f"{clashes} job ids stand in several logs: all ids have the number of their log in front, as 2-{ids[0]}"
         )
-    tables = []
+    differing = _differing_profiles(workloads)
+    if differing:
+        notes.append(
+            f"{len(differing)} names of profiles mean different ones: all have the number of their log in front, "
+            f"as 2-{shown(differing[0])}"
+        )
+    tables: list[pl.DataFrame] = []
+    profiles: dict[str, Profile] = {}
     for number, (log, move) in enumerate(zip(workloads, moves, strict=True), 1):
-        table = log.table.with_columns(pl.col("submit_time") + move)
-        tables.append(_with_prefix(table, f"{number}-") if clashes else table)
+        log = _with_prefixes(log, f"{number}-" if clashes else "", f"{number}-" if differing else "")
+        tables.append(log.table.with_columns(pl.col("submit_time") + move))
+        profiles.update(log.profiles)
     table = pl.concat(tables, how="diagonal")
     table = table.with_columns(line=pl.int_range(1, len(table) + 1)).sort("submit_time", "line")
-    facts = {**_facts(workloads, notes), "rejected": pl.concat([log.rejected for log in workloads])}
+    facts = {
+        **_facts(workloads, notes),
+        "profiles": MappingProxyType(profiles),
+        "rejected": pl.concat([log.rejected for log in workloads]),
+    }
     notes.append(f"merged: {', '.join(f'{len(log)} jobs of {log.name}' for log in workloads)}")
     named = name or "+".join(log.name for log in workloads)
     return Workload.of(table, name=named, origin_unix_s=origin, notes=tuple(notes), **facts)
@@ -60,12 +76,43 @@ def _origins(workloads: Sequence[Workload], notes: list[str]) -> tuple[float, li
     return 0.0, [0.0] * len(workloads)
 
 
-def _with_prefix(table: pl.DataFrame, prefix: str) -> pl.DataFrame:
-    table = table.with_columns(job_id=pl.lit(prefix) + pl.col("job_id"))
-    if "depends_on" not in table.columns:
-        return table
-    earlier = pl.col("depends_on").str.split(",").list.eval(pl.lit(prefix) + pl.element().str.strip_chars())
-    return table.with_columns(depends_on=earlier.list.join(","))
+def prefixed(workload: Workload, name: str) -> Workload:
+    """The workload with a name and a mark before every job and profile, as `w0!17`, where they name one another too.
+
+    What a job waits for may already say its workload; that stays.
+
+    >>> from unspool.workloads.generators import lublin
+    >>> prefixed(lublin(10, cores=8, load=0.5), "w0").table["job_id"][0]
+    'w0!1'
+    """
+    return _with_prefixes(workload, f"{name}!", f"{name}!")
+
+
+def _with_prefixes(workload: Workload, ids: str, names: str) -> Workload:
+    """The workload with texts before the names of its jobs and of its profiles."""
+    table, profiles = workload.table, workload.profiles
+    if ids:
+        table = table.with_columns(job_id=pl.lit(ids) + pl.col("job_id"))
+        if "depends_on" in table.columns:
+            earlier = pl.element().str.strip_chars()
+            is_named = earlier.str.contains("!", literal=True) & ids.endswith("!")
+            earlier = pl.when(is_named).then(earlier).otherwise(pl.lit(ids) + earlier)
+            table = table.with_columns(depends_on=pl.col("depends_on").str.split(",").list.eval(earlier).list.join(","))
+    if names and profiles:
+        profiles = {names + name: renamed(profile, names.__add__) for name, profile in profiles.items()}
+        table = table.with_columns(profile=pl.lit(names) + pl.col("profile"))
+    return replace(workload, table=table, profiles=MappingProxyType(dict(profiles)))
+
+
+def _differing_profiles(workloads: Sequence[Workload]) -> list[str]:
+    """The names under which logs have different profiles."""
+    found: dict[str, Profile] = {}
+    return [
+        name
+        for log in workloads
+        for name, profile in log.profiles.items()
+        if found.setdefault(name, profile) != profile
+    ]
 
 
 def _facts(workloads: Sequence[Workload], notes: list[str]) -> dict[str, Any]:

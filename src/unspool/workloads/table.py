@@ -89,7 +89,7 @@ def write_csv(workload: Workload, path: AnyPath, *, force: bool = False, separat
     """
     with replaced(path, force=force) as file:
         workload.table.drop("line").write_csv(file, separator=separator)
-    facts = [name for name in _FACTS if getattr(workload, name)]
+    facts = [name for name in (*_FACTS, "profiles") if getattr(workload, name)]
     return (f"CSV has no place for {', '.join(facts)}: left out",) if facts else ()
 
 
@@ -106,7 +106,7 @@ def write_parquet(workload: Workload, path: AnyPath, *, force: bool = False) -> 
     facts = json.dumps({name: getattr(workload, name) for name in _FACTS})
     with replaced(path, force=force) as file:
         workload.table.drop("line").write_parquet(file, metadata={_PARQUET_KEY: facts})
-    return ()
+    return ("Parquet has no place for profiles, only for their names: left out",) if workload.profiles else ()
 
 
 def recognises_csv(start: bytes, separator: str = ",") -> bool:

@@ -143,6 +143,10 @@ def scale_run_times(workload: Workload, factor: float) -> Workload:
     """
     if not (factor > 0 and math.isfinite(factor)):
         raise InputError(f"scale_run_times: the factor is {factor}; expected more than 0")
+    if workload.profiles:
+        raise InputError(
+            f"{workload.name}: its jobs have profiles, which scale_run_times does not change; scale their amounts there"
+        )
     names = [name for name in ("run_time", "walltime", "cpu_time") if name in workload.table.columns]
     times = workload.table.select(names)
     longer = times.select(pl.all() * factor)
