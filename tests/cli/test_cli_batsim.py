@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 from tests.faces.batsim_build import CASES, GOLDEN, golden_rows, need_cases
 
-pytest.importorskip("unspool.workloads.batsim", reason="the reader of Batsim's workloads is not here")
-pytest.importorskip("unspool.platforms.simgrid_xml", reason="the reader of SimGrid's platforms is not here")
+from unspool.cli.app import run_command
 
 PLATFORM = """\
 <?xml version='1.0'?>
@@ -30,6 +29,17 @@ def workload_json(*jobs, nb_res=4):
 
 
 TWO_JOBS = (("1", 0, 4, 20, "d10"), ("2", 1, 2, 20, "d5"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_for_networks(tmp_path_factory):
+    """Compiles what runs on a network, so that no test meets the note that it takes a while."""
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "p.xml").write_text(PLATFORM)
+    (folder / "w.json").write_text(workload_json(*TWO_JOBS))
+    for policy in ("fcfs", "easy", "filler"):
+        given = ("-p", folder / "p.xml", "-w", folder / "w.json", "-e", folder / "out", "--policy", policy, "-q")
+        run_command(["batsim", *map(str, given)])
 
 
 @pytest.fixture
@@ -240,6 +250,28 @@ def test_delays_on_a_platform_of_batsim_start_when_batsim_starts_them(unspool):
         start = float(their["starting_time"])
         assert float(our["starting_time"]) == pytest.approx(start, abs=0.05 + 1e-4 * start)
         assert our["execution_time"] == their["execution_time"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("edges", ()), ("storage", ("--storage-mapping", "a=st0,b=st1,pfs=st0"))]
+)
+def test_whole_runs_of_recorded_cases_give_the_same_file(unspool, name, options):
+    need_cases()
+    own = CASES / "own"
+    files = ("-p", own / "platforms/clean4.xml", "-w", own / f"workloads/{name}.json")
+    assert unspool("batsim", *files, "--no-sched", *options).code == 0
+    with open("out_jobs.csv") as lines:
+        ours = [line for line in lines if not line.startswith("zero_work")]
+    golden = (GOLDEN / f"own_{name}/out_jobs.csv").read_text().splitlines(keepends=True)
+    assert ours == [line for line in golden if not line.startswith("zero_work")]
+
+
+def test_a_job_that_returns_another_code_than_0_has_failed(unspool, write):
+    jobs = {"nb_res": 4, "profiles": {"d": {"type": "delay", "delay": 3, "ret": 4}}}
+    jobs["jobs"] = [{"id": "1", "subtime": 0, "res": 1, "profile": "d"}]
+    unspool("batsim", "-p", write("p.xml", PLATFORM), "-w", write("w.json", json.dumps(jobs)))
+    row = rows_of("out_jobs.csv")[0]
+    assert (row["final_state"], row["success"], row["requested_time"]) == ("COMPLETED_FAILED", "0", "-1.000000")
 
 
 def test_evalys_reads_the_jobs_file(unspool, files):

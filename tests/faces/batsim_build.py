@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 from tests.build import workload
 
-from unspool.faces.batsim.intervals import parse_intervals
 from unspool.model.network import Host, Network
 from unspool.model.platform import MachineGroup, MachineType, Platform
+from unspool.model.profile import Delay
 from unspool.model.workload import Workload, rejected_table
 from unspool.results.result import Result
+from unspool.workloads.intervals import parse_intervals
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases")) / "batsim"
 GOLDEN = CASES / "golden"
@@ -37,9 +39,10 @@ def machines(count: int) -> Platform:
 
 
 def jobs(rows, **columns) -> Workload:
-    """Jobs 'a', 'b', ... of (submit, run, machines, walltime) rows."""
-    sizes = [row[2] for row in rows]
-    return workload(rows, machines=sizes, profile=[f"p{size}" for size in sizes], **columns)
+    """Jobs 'a', 'b', ... of (submit, run, machines, walltime) rows; one that takes 5 s has the profile 'd5'."""
+    names = [f"d{row[1]}" for row in rows]
+    made = workload(rows, machines=[row[2] for row in rows], profile=names, **columns)
+    return replace(made, profiles={name: Delay(float(name[1:])) for name in names})
 
 
 def networked(zones: dict[str, list[dict[str, str]]], storage: int = 0) -> Platform:

@@ -1,6 +1,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -11,6 +12,7 @@ from tests.faces.batsim_build import GOLDEN, golden_rows, golden_schedule, jobs,
 from unspool.errors import InputError
 from unspool.faces.batsim.outputs import check_prefix, general_texts, outputs_of, write_outputs
 from unspool.model.platform import MachineGroup, MachineType, Platform
+from unspool.model.profile import Delay
 from unspool.policies.base import Annotate, Reject, Start
 from unspool.results.run import run
 
@@ -33,11 +35,11 @@ def test_a_run_checked_on_paper(tmp_path):
     result = run(given, machines(3), "fcfs", kill_at_walltime=True)
     outputs = outputs_of(given, result)
     assert text_of(outputs, tmp_path, "jobs.csv").splitlines()[1:] == [
-        'd,w0,p9,3.000000,9,1.000000,0,REJECTED,,,,,,,,,""',
-        "a,w0,p2,0.000000,2,20.000000,1,COMPLETED_SUCCESSFULLY,0.000000,10.000000,10.000000,0.000000,10.000000,1.000000,"
+        'd,w0,d1,3.000000,9,1.000000,0,REJECTED,,,,,,,,,""',
+        "a,w0,d10,0.000000,2,20.000000,1,COMPLETED_SUCCESSFULLY,0.000000,10.000000,10.000000,0.000000,10.000000,1.000000,"
         '0-1,-1.000000,""',
-        'c,w0,p1,2.000000,1,4.000000,1,COMPLETED_SUCCESSFULLY,10.000000,4.000000,14.000000,8.000000,12.000000,3.000000,2,-1.000000,""',
-        "b,w0,p2,1.000000,2,5.000000,0,COMPLETED_WALLTIME_REACHED,10.000000,5.000000,15.000000,9.000000,14.000000,"
+        'c,w0,d4,2.000000,1,4.000000,1,COMPLETED_SUCCESSFULLY,10.000000,4.000000,14.000000,8.000000,12.000000,3.000000,2,-1.000000,""',
+        "b,w0,d10,1.000000,2,5.000000,0,COMPLETED_WALLTIME_REACHED,10.000000,5.000000,15.000000,9.000000,14.000000,"
         '2.800000,0-1,-1.000000,""',
     ]
     assert text_of(outputs, tmp_path, "machine_states.csv") == (
@@ -100,7 +102,7 @@ def test_what_a_policy_notes_is_the_metadata_and_is_always_quoted(tmp_path):
 def test_ids_of_several_workloads_are_two_columns_and_profiles_lose_the_name(tmp_path):
     given = jobs([(0, 1, 1, 1), (0, 2, 1, 2)])
     table = given.table.with_columns(job_id=pl.Series(["w0!x", "w1!y"]), profile=pl.Series(["w0!p", "w1!w0!p"]))
-    given = type(given).of(table)
+    given = type(given).of(table, profiles={"w0!p": Delay(1.0), "w1!w0!p": Delay(2.0)})
     outputs = outputs_of(given, run(given, machines(2), "fcfs"))
     assert outputs.jobs["job_id", "workload_name", "profile"].rows() == [("x", "w0", "p"), ("y", "w1", "w0!p")]
 
@@ -114,7 +116,7 @@ def test_times_of_machine_states_are_written_as_c_writes_them(times):
 
 def test_ids_with_commas_are_quoted(tmp_path):
     given = jobs([(0, 1, 1, 1)])
-    given = type(given).of(given.table.with_columns(job_id=pl.Series(['x,"y"'])))
+    given = replace(given, table=given.table.with_columns(job_id=pl.Series(['x,"y"'])))
     outputs = outputs_of(given, run(given, machines(2), "fcfs"))
     text_of(outputs, tmp_path, "jobs.csv")
     assert pl.read_csv(tmp_path / "out_jobs.csv")["job_id"].to_list() == ['x,"y"']

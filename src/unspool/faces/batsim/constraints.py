@@ -17,11 +17,11 @@ import polars as pl
 
 from unspool.engine.setup import estimates_of
 from unspool.errors import InputError, shown
-from unspool.faces.batsim.intervals import interval_text, parse_intervals
 from unspool.model.network import Host
 from unspool.model.platform import MachineGroup, Partition, Platform
 from unspool.model.workload import Workload
 from unspool.results.result import Result
+from unspool.workloads.intervals import format_intervals, parse_intervals
 
 __all__ = ["FIELDS", "Constrained", "constrained", "with_reasons"]
 
@@ -136,7 +136,7 @@ class _Choice:
             machines, what = self._everywhere(partition), ""
             if "machines" in asked:
                 listed = self._listed(asked["machines"])
-                machines, what = machines & listed, f" of {interval_text(listed) or 'none'}"
+                machines, what = machines & listed, f" of {format_intervals(listed) or 'none'}"
             for name in ("properties", "machine_property"):
                 for key_, value in _pairs(asked.get(name), name).items():
                     machines &= {at for at, has in enumerate(self._properties) if has.get(key_) == value}
@@ -184,7 +184,7 @@ class _Choice:
 
 
 def _partition_name(machines: Machines, priority: float) -> str:
-    name = f"machines {interval_text(machines)}" if machines else "no machines"
+    name = f"machines {format_intervals(machines)}" if machines else "no machines"
     return f"{name}, priority {priority:g}" if priority else name
 
 
@@ -202,7 +202,9 @@ def _parted(platform: Platform, names: Mapping[tuple[Machines, float], str]) -> 
         at = first
         for key, count in runs:
             name = (
-                group.machine.name if len(runs) == 1 else f"{group.machine.name} {interval_text((at, at + count - 1))}"
+                group.machine.name
+                if len(runs) == 1
+                else f"{group.machine.name} {format_intervals((at, at + count - 1))}"
             )
             at += count
             groups.append(MachineGroup(replace(group.machine, name=name), count))

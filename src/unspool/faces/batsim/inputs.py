@@ -8,6 +8,9 @@ from os import PathLike
 
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
+from unspool.platforms.simgrid_xml import MASTER, read_simgrid
+from unspool.workloads.batsim import read_batsim
+from unspool.workloads.merging import prefixed
 
 __all__ = ["read_jobs", "read_machines"]
 
@@ -16,16 +19,12 @@ def read_jobs(
     paths: Sequence[str], reading: Callable[[str], AbstractContextManager[object]] = nullcontext
 ) -> list[Workload]:
     """The workloads `w0`, `w1` and so on; of several, ids and names of profiles say so in front."""
-    from unspool.workloads.batsim import read_batsim
-
     workloads = []
     for number, path in enumerate(paths):
         with reading(path):
             workloads.append(read_batsim(path, workload=f"w{number}"))
     if len(workloads) == 1:
         return workloads
-    from unspool.workloads.merging import prefixed
-
     return [prefixed(workload, f"w{number}") for number, workload in enumerate(workloads)]
 
 
@@ -39,8 +38,6 @@ def read_machines(
     note: Callable[[str], None] | None = None,
 ) -> Platform:
     """The platform, of which only the first `limit` hosts run jobs. A master that is named must be there."""
-    from unspool.platforms.simgrid_xml import MASTER, read_simgrid
-
     return read_simgrid(
         path, master=master or MASTER, roles=roles or {}, host_order=host_order, limit=limit,
         needs_master=master is not None, note=note,

@@ -1,52 +1,14 @@
-"""Sets of machines as texts: closed intervals in ascending order, separated by blanks, such as `0-3 7 9-10`."""
+"""The sets of machines of many attempts as texts such as `0-3 7 9-10`, a column at a time."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
 
-from unspool.errors import InputError, shown
+__all__ = ["interval_texts"]
 
-__all__ = ["interval_text", "interval_texts", "parse_intervals"]
-
-_INTERVAL = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
-_MOST_IN_TEXT = 10_000_000
 _Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
 _SPACE, _DASH, _NEWLINE = b" -\n"
-
-
-def parse_intervals(text: str) -> set[int]:
-    """The numbers of a set; intervals may touch, overlap and stand in any order.
-
-    >>> sorted(parse_intervals("5 2-2 7 1-3"))
-    [1, 2, 3, 5, 7]
-    """
-    numbers: set[int] = set()
-    for part in text.split():
-        match = _INTERVAL.fullmatch(part)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if last < first or last > _MOST_IN_TEXT:
-            raise InputError(f"'{shown(text)}' is no set of machines: expected intervals of ids such as 0-3 7")
-        numbers.update(range(first, last + 1))
-    return numbers
-
-
-def interval_text(numbers: Iterable[int]) -> str:
-    """The shortest text of a set.
-
-    >>> interval_text({1, 2, 3, 5, 7})
-    '1-3 5 7'
-    """
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def interval_texts(allocations: pl.DataFrame, attempts: int) -> pl.Series:

@@ -10,14 +10,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import polars as pl
-
 from unspool.errors import InputError, shown
 from unspool.faces.batsim.constraints import constrained, with_reasons
 from unspool.faces.batsim.inputs import read_jobs, read_machines
 from unspool.faces.batsim.jobs import machine_limit, put_together
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
+from unspool.model.network import TCP_GAMMA, Contention
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.plugins import build
@@ -46,7 +45,7 @@ class Settings:
     licences: Mapping[str, int] = field(default_factory=dict)
     storages: Mapping[str, str] = field(default_factory=dict)
     sharing: str = "simgrid"
-    gamma: float = 4194304.0
+    gamma: float = TCP_GAMMA
     walltime_rule: str = "v4"
 
 
@@ -90,12 +89,11 @@ def run_batsim(
     jobs, platform = _inputs(settings, reading, note)
     read_s = perf_counter() - began
     placed = constrained(jobs, platform)
-    _refuse_tasks(placed.workload)
     result = simulate(
-        placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True, progress=progress,
-        compiling=compiling,
+        placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True,
+        contention=_contention(settings), progress=progress, compiling=compiling,
     )  # fmt: skip
-    result = with_reasons(_at_the_edge(result, placed.workload, settings.walltime_rule), placed.reasons)
+    result = with_reasons(result, placed.reasons)
     files = " ".join(settings.workloads)
     config = {**result.config, "workload": files, "platform": settings.platform, "policy": settings.policy}
     result = replace(result, policy=settings.policy, config=config)
@@ -103,6 +101,12 @@ def run_batsim(
     outputs = outputs_of(placed.workload, result, states=states)
     result.timing.update(read_s=read_s, outputs_s=perf_counter() - began)
     return Simulated(placed.workload, result, outputs)
+
+
+def _contention(settings: Settings) -> Contention:
+    return Contention(
+        settings.sharing, settings.gamma, dict(settings.storages), strict=settings.walltime_rule == "v4"
+    )  # fmt: skip
 
 
 def _inputs(
@@ -130,31 +134,3 @@ def _check_storages(storages: Mapping[str, str], platform: Platform) -> None:
                 f"--storage-mapping {shown(label)}={shown(host)}: no such host has the role storage; those are: "
                 f"{listed}"
             )
-
-
-def _refuse_tasks(workload: Workload) -> None:
-    """Jobs whose profile is more than a delay have no run time before they have run."""
-    unknown = workload.table.filter(pl.col("run_time") == 0.0)
-    if "profile" in unknown.columns and len(unknown):
-        job_id, profile = unknown["job_id"][0], unknown["profile"][0]
-        raise InputError(
-            f"{workload.name}: job '{shown(job_id)}' has the profile '{shown(str(profile))}', which is more than a "
-            "delay; this version simulates delays and sequences of them"
-        )
-
-
-def _at_the_edge(result: Result, workload: Workload, rule: str) -> Result:
-    """Under Batsim 4's rule a delay as long as the walltime is cut off by it; else it has ended by itself."""
-    if rule != "v4" or "walltime" not in workload.table.columns:
-        return result
-    edge = workload.table.filter(pl.col("run_time") == pl.col("walltime"))["job_id"].implode()
-    if not len(edge[0]):
-        return result
-
-    def moved(column: str) -> pl.Expr:
-        is_cut = pl.col("job_id").is_in(edge) & (pl.col(column) == "completed")
-        return pl.when(is_cut).then(pl.lit("walltime", result.jobs.schema["state"])).otherwise(column).alias(column)
-
-    return replace(
-        result, jobs=result.jobs.with_columns(moved("state")), attempts=result.attempts.with_columns(moved("how"))
-    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from unspool.errors import InputError, UnknownName, shown
+from unspool.model.network import SHARINGS, TCP_GAMMA
 
 __all__ = [
     "HOST_ORDERS", "SHARINGS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "one_of", "parse_counts", "parse_roles",
@@ -14,12 +15,10 @@ __all__ = [
 
 ROLES: tuple[str, ...] = ("master", "storage", "compute_node")
 VERBOSITIES: tuple[str, ...] = ("quiet", "network-only", "information", "debug")
-SHARINGS: tuple[str, ...] = ("simgrid", "clean")
 WALLTIME_RULES: tuple[str, ...] = ("v4", "plain")
 HOST_ORDERS: tuple[str, ...] = ("natural", "text")
 
 _GAMMA = "network/TCP-gamma"
-_GAMMA_DEFAULT = 4194304.0
 # Settings of SimGrid that Batsim's model is run with anyway, and their values.
 _GIVEN: Mapping[str, tuple[str, ...]] = {
     "host/model": ("ptask_L07",),
@@ -36,7 +35,7 @@ _GIVEN: Mapping[str, tuple[str, ...]] = {
 class SimGrid:
     """What of SimGrid's settings is passed on: the largest window of a flow, in bytes."""
 
-    gamma: float = _GAMMA_DEFAULT
+    gamma: float = TCP_GAMMA
 
 
 def one_of(option: str, value: str, known: Sequence[str]) -> str:
@@ -103,7 +102,7 @@ def parse_simgrid(texts: Sequence[str]) -> SimGrid:
     >>> parse_simgrid(["network/TCP-gamma:1e6", "host/model:ptask_L07"]).gamma
     1000000.0
     """
-    gamma = _GAMMA_DEFAULT
+    gamma = TCP_GAMMA
     for text in texts:
         name, _, value = (part.strip() for part in text.partition(":"))
         if name == _GAMMA:

@@ -41,15 +41,11 @@ def job_rows(workload: Workload, result: Result) -> pl.DataFrame:
     Columns as in `JOB_COLUMNS`, with nulls where Batsim leaves a cell empty. A job that took no time has 1e-5 s.
     """
     asked = _asked(workload)
-    notes = result.jobs.select("job_id", metadata="notes") if "notes" in result.jobs.columns else None
     ran = last_attempts(result).join(asked, on="job_id", how="left", maintain_order="left")
-    if notes is not None:
-        ran = ran.join(notes, on="job_id", how="left", maintain_order="left")
+    ran = _with_endings(ran, result.jobs)
     turned_away = result.rejected.select("job_id").join(asked, on="job_id", how="inner", maintain_order="left")
     rows = pl.concat([_ran_rows(ran, result), _rejected_rows(turned_away)], how="diagonal_relaxed")
     rows = rows.sort("when", "kind", "attempt")
-    if notes is None:
-        rows = rows.with_columns(metadata=pl.lit(""))
     turnaround = pl.col("finish_time") - pl.col("submission_time")
     return (
         _named(rows)
@@ -62,6 +58,20 @@ def job_rows(workload: Workload, result: Result) -> pl.DataFrame:
         )
         .select(JOB_COLUMNS)
     )
+
+
+def _with_endings(ran: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+    """The attempts with what only jobs say: that they failed, and what policies noted of them."""
+    has_failed = bool((jobs["state"].cast(pl.String) == "failed").any())
+    has_notes = "notes" in jobs.columns
+    if not has_failed and not has_notes:
+        return ran.with_columns(metadata=pl.lit(None, pl.String))
+    told = jobs.select(
+        "job_id",
+        pl.col("state").alias("how"),
+        (pl.col("notes") if has_notes else pl.lit(None, pl.String)).alias("metadata"),
+    )
+    return ran.drop("how").join(told, on="job_id", how="left", maintain_order="left")
 
 
 def last_attempts(result: Result) -> pl.DataFrame:
