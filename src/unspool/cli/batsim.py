@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -170,7 +171,7 @@ def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated
             states=states,
             progress=None if is_quiet else progress,
             compiling=lambda: compiling,
-            reading=reading,
+            reading=nullcontext if is_quiet else reading,
             note=None if is_quiet else note,
         )
 
