@@ -48,7 +48,8 @@ def launch(core: Core, place: Place | None, fluid: Fluid | None) -> bool:
     rule = fluid.rule
     while rule[0]["launched"] < core.clock[0]["attempts"]:
         job = core.attempts[rule[0]["launched"]]["job"]
-        if fluid.program_of[job] >= 0:
+        is_running = core.attempts[rule[0]["launched"]]["how"] == RUNNING  # else it was killed at once
+        if is_running and fluid.program_of[job] >= 0:
             if not room_to_go_on(fluid):
                 return False
             _ask(fluid, _NONE, fluid.program_of[job], 0)
@@ -296,11 +297,9 @@ def _begin_task(core: Core, place: Place, fluid: Fluid, job: int, program: int, 
         has_way = send(sharing, routes, storage, programs[program]["other"], programs[program]["com"])
     if not has_way:
         fluid.rule[0]["stuck"] = job
-    slot = begin_task(sharing, routes, frame, count, core.clock[0]["now"])
-    if slot == NO_WORK:
-        _ask(fluid, frame, _NONE, programs[program]["code"])
-    else:
-        fluid.frames[frame]["activity"] = slot
+    now = core.clock[0]["now"]
+    slot = begin_task(sharing, routes, frame, count, now)
+    fluid.frames[frame]["activity"] = slot if slot != NO_WORK else start_timer(sharing, frame, now)
 
 
 @inlined
