@@ -54,6 +54,9 @@ def batsim(
     storage_mapping: str | None = None,
     sharing: str = "simgrid",
     walltime_rule: str = "v4",
+    events: Annotated[list[str] | None, Many] = None,
+    forward_unknown_events: Annotated[bool, Flag] = False,
+    enable_compute_sharing: Annotated[bool, Flag] = False,
     no_sched: Annotated[bool, Parameter(name="--no-sched", negative=(), show_default=False)] = False,
     sg_cfg: Annotated[list[str] | None, Many] = None,
     disable_schedule_tracing: Annotated[bool, Flag] = False,
@@ -106,6 +109,12 @@ def batsim(
         How tasks share processors and links: simgrid, as Batsim has it, or clean, without its oddities.
     walltime_rule
         Whether work that takes exactly its walltime is cut off: v4, a delay is and a task is not; plain, neither is.
+    events
+        A file of events: machines that become unavailable for new jobs, and available again. May be given often.
+    forward_unknown_events
+        Let other types of events pass; built-in schedulers do not look at them.
+    enable_compute_sharing
+        Several jobs may be on one machine; those with the fewest are taken first.
     no_sched
         No scheduler: jobs in the order of submission, one after the other, each alone.
     sg_cfg
@@ -146,6 +155,9 @@ def batsim(
         sharing=one_of("--sharing", sharing, SHARINGS),
         gamma=parse_simgrid(sg_cfg or []).gamma,
         walltime_rule=one_of("--walltime-rule", walltime_rule, WALLTIME_RULES),
+        events=events or (),
+        forward_unknown_events=forward_unknown_events,
+        shares_machines=enable_compute_sharing,
     )
     check_prefix(export)
     if out is not None:
@@ -165,7 +177,7 @@ def batsim(
 
 def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated:
     compiling = compiling_announcement()
-    with Progress(settings.policy) as progress:
+    with Progress(str(settings.policy)) as progress:
         return run_batsim(
             settings,
             states=states,

@@ -34,10 +34,6 @@ class Others:
     ignore_beyond_last_workflow: Annotated[
         bool, _named("--ignore-beyond-last-workflow", help="No jobs after the end of the last workflow.")
     ] = False
-    events: Annotated[list[str] | None, _named("--events", help="A file of external events.")] = None
-    forward_unknown_events: Annotated[
-        bool, _named("--forward-unknown-events", help="Tell the scheduler of events of other types.")
-    ] = False
     energy: Annotated[bool, _named("--energy", "-E", help="The energy of machines and jobs.")] = False
     socket_endpoint: Annotated[
         str | None, _named("--socket-endpoint", "-s", help="Where a scheduler of its own listens.")
@@ -50,9 +46,6 @@ class Others:
     enable_dynamic_jobs: Annotated[bool, _named("--enable-dynamic-jobs", help="It may submit jobs.")] = False
     acknowledge_dynamic_jobs: Annotated[bool, _named("--acknowledge-dynamic-jobs", help="And is told of them.")] = False
     enable_profile_reuse: Annotated[bool, _named("--enable-profile-reuse", help="Profiles outlive their jobs.")] = False
-    enable_compute_sharing: Annotated[bool, _named("--enable-compute-sharing", help="Several jobs on one machine.")] = (
-        False
-    )
     disable_storage_sharing: Annotated[
         bool, _named("--disable-storage-sharing", help="One job at a time on a storage.")
     ] = False
@@ -69,8 +62,6 @@ _WHY: dict[str, str] = {
     "workflow_start": _WORKFLOW,
     "workflow_jobs_limit": _WORKFLOW,
     "ignore_beyond_last_workflow": _WORKFLOW,
-    "events": "external events are not built yet: unspool run has --outages for machines that fail",
-    "forward_unknown_events": "external events are not built yet",
     "energy": "the energy of machines is not built yet: leave it out",
     "socket_endpoint": _SOCKET,
     "sched_cfg": f"{_SOCKET}, with its parameters as in easy:order=sjf",
@@ -80,7 +71,6 @@ _WHY: dict[str, str] = {
     "acknowledge_dynamic_jobs": _SOCKET,
     "enable_profile_reuse": "profiles are reused by jobs that a scheduler submits (--enable-dynamic-jobs), and "
     "schedulers over a socket are not built yet",
-    "enable_compute_sharing": "jobs that share machines are not built yet: built-in schedulers give machines whole",
     "disable_storage_sharing": "a storage that serves one job at a time is not built yet: leave it out",
     "sg_log": "SimGrid is not used here, and logs nothing: leave it out",
     "simgrid_version": "SimGrid is not used here, so that it has no version",

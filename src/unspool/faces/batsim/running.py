@@ -12,6 +12,7 @@ from typing import Any
 
 from unspool.errors import InputError, shown
 from unspool.faces.batsim.constraints import constrained, with_reasons
+from unspool.faces.batsim.events import closures_of
 from unspool.faces.batsim.inputs import read_jobs, read_machines
 from unspool.faces.batsim.jobs import machine_limit, put_together
 from unspool.faces.batsim.onebyone import one_by_one
@@ -20,13 +21,18 @@ from unspool.model.network import TCP_GAMMA, Contention
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.plugins import build
+from unspool.policies.base import Scheduler
 from unspool.results.result import Result
+from unspool.results.run import name_of
 from unspool.results.run import run as simulate
+from unspool.workloads.batsim_events import read_events
 
 __all__ = ["ONE_BY_ONE", "Settings", "Simulated", "build_policy", "run_batsim"]
 
 ONE_BY_ONE = "one-by-one"
 """What `--no-sched` is called in results."""
+
+_MOST_AT_ONCE = 1000  # jobs on one machine, where they may share it
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Settings:
 
     platform: str
     workloads: Sequence[str]
-    policy: str = "fcfs"
+    policy: str | Scheduler = "fcfs"
     seed: int = 0
     mmax: int = 0
     mmax_workload: bool = False
@@ -47,6 +53,9 @@ class Settings:
     sharing: str = "simgrid"
     gamma: float = TCP_GAMMA
     walltime_rule: str = "v4"
+    events: Sequence[str] = ()
+    forward_unknown_events: bool = False
+    shares_machines: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,19 +93,23 @@ def run_batsim(
 
     `note` is told what was left out of the platform's file.
     """
-    scheduler = build_policy(settings.policy)
+    scheduler = build_policy(settings.policy) if isinstance(settings.policy, str) else settings.policy
+    name = settings.policy if isinstance(settings.policy, str) else name_of(settings.policy)
     began = perf_counter()
     jobs, platform = _inputs(settings, reading, note)
+    events = read_events(*settings.events, forward_unknown=settings.forward_unknown_events)
+    closures = closures_of(events, platform.machine_count)
     read_s = perf_counter() - began
     placed = constrained(jobs, platform)
     result = simulate(
         placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True,
-        contention=_contention(settings), progress=progress, compiling=compiling,
+        outages=closures if closures.listed else None, on_loss="keep", contention=_contention(settings),
+        progress=progress, compiling=compiling,
     )  # fmt: skip
     result = with_reasons(result, placed.reasons)
     files = " ".join(settings.workloads)
-    config = {**result.config, "workload": files, "platform": settings.platform, "policy": settings.policy}
-    result = replace(result, policy=settings.policy, config=config)
+    config = {**result.config, "workload": files, "platform": settings.platform, "policy": name}
+    result = replace(result, policy=name, config=config)
     began = perf_counter()
     outputs = outputs_of(placed.workload, result, states=states)
     result.timing.update(read_s=read_s, outputs_s=perf_counter() - began)
@@ -121,7 +134,16 @@ def _inputs(
         note=note,
     )  # fmt: skip
     _check_storages(settings.storages, platform)
-    return put_together(workloads), replace(platform, licences=dict(settings.licences))
+    jobs = put_together(workloads)
+    platform = replace(platform, licences=dict(settings.licences))
+    return jobs, _shared(platform, len(jobs)) if settings.shares_machines else platform
+
+
+def _shared(platform: Platform, jobs: int) -> Platform:
+    """The platform with machines that have room for several jobs at once, those with the fewest taken first."""
+    slots = max(1, min(jobs, _MOST_AT_ONCE))
+    groups = tuple(replace(group, machine=replace(group.machine, cores=slots)) for group in platform.groups)
+    return replace(platform, groups=groups, selection="worst")
 
 
 def _check_storages(storages: Mapping[str, str], platform: Platform) -> None:
