@@ -191,7 +191,9 @@ def test_the_execution_context_is_printed_as_runners_of_experiments_want_it(unsp
         (("-s", "tcp://localhost:28000"), "schedulers over a socket are not built yet"),
         (("--enable-redis",), "Redis is not supported"),
         (("--enable-profile-reuse",), "profiles are reused"),
-        (("--enable-compute-sharing",), "not built yet"),
+        (("--disable-storage-sharing",), "not built yet"),
+        (("--message-delay", "-1"), "expected seconds, 0 or more"),
+        (("--events", "none.txt"), "none.txt"),
         (("--simgrid-version",), "SimGrid is not used here"),
         (("-v", "foo"), "--verbosity: unknown value 'foo'"),
         (("--mmax", "x"), 'unable to convert "x"'),
@@ -214,6 +216,53 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_2(unspool, files, options,
     assert said.err.count("\n") == 1
     assert told in said.err
     assert not list(tmp_path.glob("out_*"))
+
+
+def starts(path="out_jobs.csv"):
+    return {row["job_id"]: (float(row["starting_time"]), row["allocated_resources"]) for row in rows_of(path)}
+
+
+def test_machines_that_events_close_keep_their_jobs_and_get_no_new_ones(unspool, write):
+    jobs = (("1", 0, 2, 20, "d10"), ("2", 1, 2, 20, "d5"), ("3", 7, 2, 20, "d5"), ("4", 7, 2, 20, "d5"))
+    events = [("machine_unavailable", "0-1", 5), ("machine_available", "0", 8), ("machine_available", "1", 14)]
+    lines = "\n".join(json.dumps({"type": kind, "resources": of, "timestamp": at}) for kind, of, at in events)
+    given = ("-p", write("p.xml", PLATFORM), "-w", write("w.json", workload_json(*jobs)))
+    assert unspool("batsim", *given, "--events", write("e.txt", lines)).code == 0
+    # 1 goes on until 10 on machines that are closed; 3 takes those of 2. Machine 0 is open again at 8, while 1 is on
+    # it still, and machine 1 at 14, when 3 has been over for two seconds.
+    assert starts() == {"1": (0.0, "0-1"), "2": (1.0, "2-3"), "3": (7.0, "2-3"), "4": (12.0, "0 2")}
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([("machine_available", "0", 3)], "event at 3 s: machine_available of machine 0, but it is available already"),
+        ([("machine_unavailable", "0", 1)] * 2, "but it is unavailable already"),
+        ([("machine_unavailable", "4", 1)], "but there are 4 machines, from 0 on"),
+        ([("earthquake", "0", 1)], "earthquake"),
+    ],
+)
+def test_events_that_cannot_be_are_told(unspool, files, write, events, told):
+    lines = "\n".join(json.dumps({"type": kind, "resources": of, "timestamp": at}) for kind, of, at in events)
+    said = unspool("batsim", *files, "--events", write("e.txt", lines))
+    assert (said.code, said.out) == (2, "")
+    assert told in said.err
+
+
+def test_jobs_that_share_machines_take_the_emptiest_ones(unspool, write):
+    jobs = (("1", 0, 3, 20, "d10"), ("2", 0, 2, 20, "d10"), ("3", 0, 4, 20, "d5"))
+    given = ("-p", write("p.xml", PLATFORM), "-w", write("w.json", workload_json(*jobs)))
+    assert unspool("batsim", *given, "--enable-compute-sharing").code == 0
+    found = starts()
+    assert {name: start for name, (start, _) in found.items()} == {"1": 0.0, "2": 0.0, "3": 0.0}
+    assert (found["1"][1], found["3"][1]) == ("0-2", "0-3")
+    assert "3" in found["2"][1].split("-")[-1].split(), "the machine that is empty is one of its two"
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+def test_a_scheduler_that_hears_later_decides_later(unspool, files, policy):
+    assert unspool("batsim", *files, "--policy", policy, "--message-delay", "0.5").code == 0
+    assert {name: start for name, (start, _) in starts().items()} == {"1": 0.5, "2": 11.0}
 
 
 def test_platform_and_workload_are_asked_for(unspool, files):

@@ -21,6 +21,7 @@ from unspool.faces.batsim.settings import (
     SHARINGS,
     VERBOSITIES,
     WALLTIME_RULES,
+    at_least_0,
     one_of,
     parse_counts,
     parse_roles,
@@ -57,6 +58,7 @@ def batsim(
     events: Annotated[list[str] | None, Many] = None,
     forward_unknown_events: Annotated[bool, Flag] = False,
     enable_compute_sharing: Annotated[bool, Flag] = False,
+    message_delay: float = 0.0,
     no_sched: Annotated[bool, Parameter(name="--no-sched", negative=(), show_default=False)] = False,
     sg_cfg: Annotated[list[str] | None, Many] = None,
     disable_schedule_tracing: Annotated[bool, Flag] = False,
@@ -115,6 +117,8 @@ def batsim(
         Let other types of events pass; built-in schedulers do not look at them.
     enable_compute_sharing
         Several jobs may be on one machine; those with the fewest are taken first.
+    message_delay
+        Seconds from whatever happens until the scheduler hears of it and decides; all else takes no time.
     no_sched
         No scheduler: jobs in the order of submission, one after the other, each alone.
     sg_cfg
@@ -158,6 +162,7 @@ def batsim(
         events=events or (),
         forward_unknown_events=forward_unknown_events,
         shares_machines=enable_compute_sharing,
+        message_delay_s=at_least_0("--message-delay", message_delay),
     )
     check_prefix(export)
     if out is not None:

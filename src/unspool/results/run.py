@@ -33,6 +33,7 @@ def run(
     outages: Outages | str | PathLike[str] | None = None,
     on_loss: OnLoss | str = "requeue",
     contention: Contention | None = None,
+    message_delay_s: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Result:
@@ -45,7 +46,8 @@ def run(
     `outages` says when machines are down: a file, a text such as `mtbf=30d,repair=4h`, or `Outages`; `on_loss` what
     becomes of the jobs on them: `requeue`, `kill`, or `resume:1h` with the time between checkpoints.
 
-    `contention` has the rules by which jobs with profiles share the platform's network.
+    `contention` has the rules by which jobs with profiles share the platform's network. `message_delay_s` passes from
+    whatever happens until the policy hears of it and decides.
 
     `progress` is called now and then with how many of how many jobs have started; `compiling()` is entered while the
     loop is compiled or loaded from disk.
@@ -64,7 +66,7 @@ def run(
     began = perf_counter()
     engine = Engine(
         workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, outages=down, on_loss=after,
-        contention=contention,
+        contention=contention, message_delay_s=message_delay_s,
     )  # fmt: skip
     posed_s = perf_counter() - began
     began = perf_counter()

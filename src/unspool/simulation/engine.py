@@ -72,6 +72,7 @@ class Engine:
         outages: Outages | None = None,
         on_loss: OnLoss | None = None,
         contention: Contention | None = None,
+        message_delay_s: float = 0.0,
     ) -> None:
         self.workload = workload
         self.platform = platform
@@ -85,6 +86,8 @@ class Engine:
         self._turned_away: list[tuple[int | None, str | None, str]] = []
         self._pending: dict[int, list[Decision]] = {}
         self._ready_at = float("-inf")
+        self._message_delay_s = message_delay_s
+        self._is_told = message_delay_s == 0.0  # whether word of what happened has reached the policy
         self._missed = False  # something happened before the policy was ready, and it is to be called when it is
         self.ordered_by: tuple[QueueOrder, bool] = (FcfsOrder(), True)  # how slots were dealt; True: by known estimates
         self._weather = Weather(self, outages, on_loss or OnLoss())
@@ -153,8 +156,13 @@ class Engine:
                 return None
             if status != DECIDE:
                 self._serve(status)
-            elif self.now >= self._ready_at:
+            elif self.now >= self._ready_at and self._is_told:
+                self._is_told = self._message_delay_s == 0.0
                 return View(self)
+            elif self.now >= self._ready_at:
+                self._is_told = self._missed = True
+                self._ready_at = self.now + self._message_delay_s
+                self.push(self._ready_at, WAKE, 0)
             elif not self._missed:
                 self._missed = True
                 self.push(self._ready_at, WAKE, 0)
@@ -208,7 +216,7 @@ class Engine:
         """
         clock = self.core.clock[0]
         clock["until"] = until
-        if isinstance(policy, CompiledScheduler):
+        if isinstance(policy, CompiledScheduler) and self._message_delay_s == 0.0:
             self._run_compiled(policy, progress)
         else:
             self._run_outside(policy, progress)

@@ -56,6 +56,7 @@ class Settings:
     events: Sequence[str] = ()
     forward_unknown_events: bool = False
     shares_machines: bool = False
+    message_delay_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def run_batsim(
     result = simulate(
         placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True,
         outages=closures if closures.listed else None, on_loss="keep", contention=_contention(settings),
-        progress=progress, compiling=compiling,
+        message_delay_s=settings.message_delay_s, progress=progress, compiling=compiling,
     )  # fmt: skip
     result = with_reasons(result, placed.reasons)
     files = " ".join(settings.workloads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ from unspool.errors import InputError, UnknownName, shown
 from unspool.model.network import SHARINGS, TCP_GAMMA
 
 __all__ = [
-    "HOST_ORDERS", "SHARINGS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "one_of", "parse_counts", "parse_roles",
-    "parse_simgrid", "parse_storages",
+    "HOST_ORDERS", "SHARINGS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "at_least_0", "one_of", "parse_counts",
+    "parse_roles", "parse_simgrid", "parse_storages",
 ]  # fmt: skip
 
 ROLES: tuple[str, ...] = ("master", "storage", "compute_node")
@@ -36,6 +37,13 @@ class SimGrid:
     """What of SimGrid's settings is passed on: the largest window of a flow, in bytes."""
 
     gamma: float = TCP_GAMMA
+
+
+def at_least_0(option: str, seconds: float) -> float:
+    """The value of an option that is a time."""
+    if not 0.0 <= seconds < math.inf:
+        raise InputError(f"{option} is {seconds:g}; expected seconds, 0 or more")
+    return seconds
 
 
 def one_of(option: str, value: str, known: Sequence[str]) -> str:
