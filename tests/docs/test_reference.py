@@ -15,6 +15,7 @@ from unspool.cli.app import run_command
 from unspool.cli.config import RunConfig
 from unspool.conform import KINDS
 from unspool.conform.schedulers import _BATSCHED, _PYBATSIM
+from unspool.faces.batsim.outputs import outputs_of, write_outputs
 from unspool.faces.cloud import keys
 from unspool.model.platform import SELECTIONS
 from unspool.model.prices import Price
@@ -172,6 +173,27 @@ def test_options_are_those_of_the_help(verb, at):
     offered = re.findall(r"^│ (?:\*? +)?(--[\w-]+)(?: (-\w)\b)?", output.getvalue(), re.MULTILINE)
     told = tables("command-line", f"unspool {verb.split()[0]}")
     assert (names(told[at]) if told else []) == [name for option in offered for name in option if name]
+
+
+def test_options_of_batsim_are_those_of_its_help(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # its names are long
+    output = io.StringIO()
+    with redirect_stdout(output):
+        assert run_command(["batsim", "--help"]) == 0
+    offered = re.findall(r"^│ (--[\w-]+)(?: (-\w)\b)?", output.getvalue(), re.MULTILINE)
+    told, refused = tables("command-line", "unspool batsim")
+    assert names(told) + names(refused) == [name for option in offered for name in option if name]
+
+
+def test_columns_of_batsims_files_are_those_of_the_code(tmp_path):
+    log = unspool.Workload.of(pl.DataFrame({"job_id": ["a"], "submit_time": [0], "run_time": [9], "cores": [1]}))
+    outputs = outputs_of(log, unspool.run(log, "2x1", "fcfs"))
+    written = write_outputs(outputs, str(tmp_path / "PREFIX"))
+    assert sorted(names(tables("batsim-outputs")[0])) == sorted(path.name for path in written)
+    assert names(tables("batsim-outputs", "Jobs")[0]) == outputs.jobs.columns
+    assert names(tables("batsim-outputs", "Schedule")[0]) == list(outputs.schedule)
+    assert names(tables("batsim-outputs", "Machine states")[0]) == outputs.machine_states.columns
+    assert names(tables("batsim-outputs", "What is put right")[0]) == list(outputs.corrected)
 
 
 def test_verbs_are_those_of_the_help():

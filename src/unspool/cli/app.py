@@ -81,6 +81,10 @@ For example: unspool dispatch -c experiment.yaml data.csv.gz --refs ref-solution
 
 Experiments, classes and data are those of Simdex, with more of each."""
 
+_BATSIM = """Simulate jobs on a platform, with Batsim's files and options.
+
+For example: unspool batsim -p platform.xml -w workload.json -e out --policy easy"""
+
 _CONFORM = """Run recorded cases of the tools that people know, and tell what differs.
 
 For example: unspool conform dispatch cases/dispatch
@@ -97,6 +101,7 @@ app = App(
 app.command("unspool.cli.run:run", name="run", help="Replay a log under one policy or several, and compare them.")
 app.command("unspool.cli.cost:cost", name="cost", help=_COST)
 app.command("unspool.cli.dispatch:dispatch", name="dispatch", help=_DISPATCH)
+app.command("unspool.cli.batsim:batsim", name="batsim", help=_BATSIM)
 app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)
 app.command("unspool.cli.forecast:forecast", name="forecast", help=_FORECAST)
 app.command("unspool.cli.convert:convert", name="convert", help=_CONVERT)

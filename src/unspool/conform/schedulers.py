@@ -6,15 +6,19 @@ Which ones there are, and for which options, `equivalent` says; `tests/conform` 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from unspool.errors import InputError, shown
-from unspool.policies.base import Decision, Kill, Reject, Scheduler, Start, WakeAt
+from unspool.policies.base import Decision, Kill, Reject, Scheduler, Start, Tell, WakeAt
 from unspool.policies.view import Job, View
 
-__all__ = ["Equivalent", "Killer", "OneByOne", "Rejecter", "Replacer", "Together", "equivalent", "machines_of"]
+__all__ = [
+    "Equivalent", "Killer", "Moldable", "OneByOne", "Rejecter", "Replacer", "Talker", "Together", "equivalent",
+    "machines_of",
+]  # fmt: skip
 
 REPLACE_AFTER_S = 5.0  # how long batsched's killer2 waits between a kill and the next start
 
@@ -111,6 +115,38 @@ class OneByOne:
                 yield WakeAt(view.now + self.kill_after_s)
 
 
+class Moldable:
+    """batsched's filler with a fraction: jobs on fewer machines than they ask for, from the first free one on.
+
+    Executors go round over them where they are mapped; else their number is that of the machines.
+    """
+
+    def __init__(self, fraction: float, maps: bool) -> None:
+        self.fraction = fraction
+        self.maps = maps
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start each job for which machines enough are free."""
+        machines = view.machine_count
+        free = [machine for machine in range(machines) if view.free(machine)[0] >= 1]
+        for job in view.queue:
+            count = math.ceil(job.units * self.fraction)
+            if count <= len(free):
+                taken, free = free[:count], free[count:]
+                yield Start(job, taken, [at % count for at in range(job.units)] if self.maps else None)
+
+
+class Talker:
+    """Every job from machine 0 on, and an answer to each message of a job: accepted, or denied."""
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start all that wait, and answer."""
+        for message in view.messages:
+            yield Tell(message.job, "accepted" if message.content.get("type") == "accept" else "denied")
+        for job in view.queue:
+            yield _from_first(job)
+
+
 class Together:
     """Every job at once, on the machines that its field `alloc` names, else from machine 0 on."""
 
@@ -190,10 +226,9 @@ def _options(text: str) -> dict[str, Any]:
 _Maker = Callable[[Mapping[str, Any]], "Equivalent | str"]
 
 
-def _filler(options: Mapping[str, Any]) -> Equivalent | str:
-    if options.get("fraction_of_machines_to_use", 1) != 1:
-        return "jobs run on fewer machines than they ask for, which no decision of ours says"
-    return Equivalent("filler")
+def _filler(options: Mapping[str, Any]) -> Equivalent:
+    fraction = float(options.get("fraction_of_machines_to_use", 1))
+    return Equivalent("filler" if fraction == 1 else Moldable(fraction, bool(options.get("custom_mapping"))))
 
 
 def _killer(options: Mapping[str, Any]) -> Equivalent:
@@ -230,6 +265,7 @@ _BATSCHED: dict[str, _Maker] = {
 _PYBATSIM: dict[str, _Maker] = {
     "onebyone": _one_by_one,
     "together": _together,
+    "talker": lambda _: Equivalent(Talker()),
     # These three go over a set of Python, whose order is nobody's.
     "fillerSched": _variant("filler"),
     "fillerSchedWithEvents": _variant("filler"),

@@ -55,7 +55,7 @@ def is_timed(profiles: Mapping[str, Profile], name: str) -> bool:
 
 def code_of(profiles: Mapping[str, Profile], name: str) -> int | None:
     """The code that a profile returns whose time is known beforehand; None where only its run can tell."""
-    if not is_timed(profiles, name):
+    if name not in profiles or not is_timed(profiles, name):
         return None
     profile = profiles[name]
     members = profile.members if isinstance(profile, Sequence) else ()
@@ -67,7 +67,11 @@ def fluid_of(
 ) -> tuple[Fluid | None, tuple[str, ...]]:
     """What the jobs of a run do, where that is more than to take their run time, and the profile of each program."""
     names = workload.column("profile").gather(pl.Series(used))
-    wanted = [name for name in names.unique().drop_nulls() if not is_timed(workload.profiles, name)]
+    named = names.unique().drop_nulls().to_list() if workload.profiles else []  # a table keeps the names alone
+    for name in named:
+        if name not in workload.profiles:
+            raise UnknownName(f"profile of a job of {workload.name}", name, workload.profiles)
+    wanted = [name for name in named if not is_timed(workload.profiles, name)]
     if not wanted:
         return None, ()
     if network is None:

@@ -231,6 +231,11 @@ class View:
         """Free cores, over all machines."""
         return int(self._seen.core.clock[0]["free"])
 
+    @property
+    def machine_count(self) -> int:
+        """Machines in all; 0 on a pool."""
+        return 0 if self._seen.place is None else len(self._seen.place.machines)
+
     def free(self, machine: int) -> tuple[float, ...]:
         """What a machine has free: cores, bytes of memory, GPUs, then consumables by name."""
         if self._seen.place is None:

@@ -26,7 +26,8 @@ __all__ = ["check_free", "load", "load_all", "save", "write_folder", "write_json
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
 _DIGEST, _ORIGIN = "workload_digest", "workload_origin_unix_s"
 _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
-_PARTS = {*_SIGNS, "platform.json", *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
+_MORE = ("platform.json", "batsim.json")
+_PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
 _COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unspool.engine.compiled import compiled
 from unspool.engine.state import Array
 from unspool.engine.workers import DESK, ENTRY, REFERENCE, TASK, TURN, WORKER, Desk
 from unspool.errors import RunError
@@ -124,10 +125,7 @@ def _with_room(state: Desk, done: int, strategy: int) -> Desk:
 
 def _tables(jobs: Columns, references: Columns | None) -> tuple[Array, Array, Array]:
     """Arrays of jobs and references, and the table of sums: exercises first, then pairs with runtimes."""
-    tasks = np.zeros(len(jobs), TASK)
-    tasks["spawn"], tasks["duration"], tasks["compiled"] = jobs.spawn, jobs.duration, jobs.compiled
-    tasks["limits"] = 0.0 if jobs.limits is None else jobs.limits
-    tasks["worker"] = tasks["next"] = tasks["order"] = -1
+    tasks = np.empty(len(jobs), TASK)
     refs = np.zeros(0 if references is None else len(references), REFERENCE)
     exercise, runtime = jobs.exercise, jobs.runtime
     if references is not None:
@@ -141,7 +139,41 @@ def _tables(jobs: Columns, references: Columns | None) -> tuple[Array, Array, Ar
     if count > _MOST_PAIRS:  # too many to keep one place for each
         distinct, pairs = np.unique(pairs, return_inverse=True)
         count = len(distinct)
-    for part, first in ((tasks, 0), (refs, len(tasks))):
-        part["exercise"] = exercise[first : first + len(part)]
-        part["pair"] = exercises + pairs[first : first + len(part)]
+    refs["exercise"], refs["pair"] = exercise[len(tasks) :], exercises + pairs[len(tasks) :]
+    limits = np.zeros(len(tasks)) if jobs.limits is None else jobs.limits
+    _fill(
+        tasks, _plain(jobs.spawn), _plain(jobs.duration), _plain(limits), _plain(jobs.compiled, np.int64),
+        _plain(exercise, np.int64), _plain(pairs, np.int64), exercises,
+    )  # fmt: skip
     return tasks, refs, np.zeros((exercises + count, 2))
+
+
+def _plain(column: Array, dtype: type = np.float64) -> Array:
+    return np.require(column, dtype, ["C", "W"])
+
+
+@compiled
+def _fill(
+    tasks: Array,
+    spawn: Array,
+    duration: Array,
+    limits: Array,
+    went_well: Array,
+    exercise: Array,
+    pair: Array,
+    first: int,
+) -> None:
+    """Write jobs row by row: column by column each cell would be fetched from far memory again."""
+    for at in range(len(tasks)):
+        tasks[at]["spawn"] = spawn[at]
+        tasks[at]["duration"] = duration[at]
+        tasks[at]["limits"] = limits[at]
+        tasks[at]["compiled"] = went_well[at]
+        tasks[at]["exercise"] = exercise[at]
+        tasks[at]["pair"] = first + pair[at]
+        tasks[at]["worker"] = -1
+        tasks[at]["start"] = 0.0
+        tasks[at]["finish"] = 0.0
+        tasks[at]["estimate"] = 0.0
+        tasks[at]["next"] = -1
+        tasks[at]["order"] = -1

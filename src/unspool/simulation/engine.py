@@ -165,11 +165,11 @@ class Engine:
         `advance()` does not return before `ready_at`; what happens meanwhile stands in the next view, which comes at
         `ready_at` if anything did.
         """
-        self._take_note_of_seen()
         try:
-            listed = list(decisions or ())
+            listed = list(decisions or ())  # a generator looks at its view only now
         except TypeError as error:
             raise DecisionError(f"{decisions!r} is no list of decisions") from error
+        self._take_note_of_seen()
         if listed or not self._left_to_built_in:
             self._last_policy = None
         self._left_to_built_in = False

@@ -1,0 +1,225 @@
+"""`unspool batsim`: simulate jobs on a platform, with Batsim's files and options."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from unspool.cli.batsim_options import Others, context_of, refuse_others
+from unspool.cli.comparison import print_comparison
+from unspool.cli.files import tell_reasons
+from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, reading
+from unspool.errors import InputError
+from unspool.faces.batsim.outputs import check_prefix, write_outputs
+from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, run_batsim
+from unspool.faces.batsim.settings import (
+    HOST_ORDERS,
+    SHARINGS,
+    VERBOSITIES,
+    WALLTIME_RULES,
+    one_of,
+    parse_counts,
+    parse_roles,
+    parse_simgrid,
+    parse_storages,
+)  # fmt: skip
+from unspool.results.store import check_free, write_folder, write_json, write_result
+
+__all__ = ["batsim"]
+
+Flag = Parameter(negative=(), show_default=False)
+Many = Parameter(negative=(), show_default=False)
+
+
+def batsim(
+    *,
+    platform: Annotated[str | None, Parameter(name=["--platform", "-p"])] = None,
+    workload: Annotated[list[str] | None, Parameter(name=["--workload", "-w"], negative=())] = None,
+    policy: str = "fcfs",
+    export: Annotated[str, Parameter(name=["--export", "-e"])] = "out",
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    force: Annotated[bool, Flag] = False,
+    json: Annotated[bool, Flag] = False,
+    seed: int = 0,
+    master_host: Annotated[str | None, Parameter(name=["--master-host", "-m"])] = None,
+    add_role_to_hosts: Annotated[list[str] | None, Parameter(name=["--add-role-to-hosts", "-r"], negative=())] = None,
+    host_order: str = "natural",
+    mmax: Annotated[int, Parameter(allow_leading_hyphen=True)] = 0,
+    mmax_workload: Annotated[bool, Flag] = False,
+    licences: str | None = None,
+    storage_mapping: str | None = None,
+    sharing: str = "simgrid",
+    walltime_rule: str = "v4",
+    events: Annotated[list[str] | None, Many] = None,
+    forward_unknown_events: Annotated[bool, Flag] = False,
+    enable_compute_sharing: Annotated[bool, Flag] = False,
+    no_sched: Annotated[bool, Parameter(name="--no-sched", negative=(), show_default=False)] = False,
+    sg_cfg: Annotated[list[str] | None, Many] = None,
+    disable_schedule_tracing: Annotated[bool, Flag] = False,
+    disable_machine_state_tracing: Annotated[bool, Flag] = False,
+    verbosity: Annotated[str, Parameter(name=["--verbosity", "-v"])] = "information",
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = False,
+    dump_execution_context: Annotated[bool, Flag] = False,
+    others: Annotated[Others | None, Parameter(name="*")] = None,
+) -> int:
+    """Simulate jobs on a platform, with Batsim's files and options.
+
+    For example: unspool batsim -p platform.xml -w workload.json -e out --policy easy
+
+    Files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_machine_states.csv as Batsim 4 writes them, and
+    PREFIX_schedule.json as Batsim 5 does; those that are there are replaced.
+
+    Parameters
+    ----------
+    platform
+        The platform, XML of SimGrid.
+    workload
+        A workload of Batsim, JSON of version 4 or 5. Give the option once for each: they are w0, w1 and so on.
+    policy
+        A scheduler by name (see: unspool plugins schedulers), or file.py:Name for one of your own.
+    export
+        Prefix of the files; after a slash, as in out/, they have no prefix and are in that folder.
+    out
+        Folder for our own results too: tables as Parquet, summary.json, batsim.json, run.toml.
+    force
+        Replace the results in that folder.
+    json
+        Print the figures as JSON, with the time that the command itself took.
+    seed
+        For policies that draw random numbers.
+    master_host
+        Name of the host that manages and runs no jobs. Default: master_host, if there is one.
+    add_role_to_hosts
+        Hosts and their role, as in h1,h2:storage; a role is master, storage or compute_node. Once for each role.
+    host_order
+        How machines are numbered: natural (a2 before a10), or text (a10 before a2), as Batsim 4 does.
+    mmax
+        Use only so many machines, the first ones; 0 for all.
+    mmax_workload
+        Use only as many machines as the workloads' nb_res says; with --mmax too, the smaller number.
+    licences
+        How many licences there are, as in matlab:4,cad:1; jobs ask for them in the field licenses.
+    storage_mapping
+        Which host each storage label of profiles is, as in pfs=nas1,scratch=nas2.
+    sharing
+        How tasks share processors and links: simgrid, as Batsim has it, or clean, without its oddities.
+    walltime_rule
+        Whether work that takes exactly its walltime is cut off: v4, a delay is and a task is not; plain, neither is.
+    events
+        A file of events: machines that become unavailable for new jobs, and available again. May be given often.
+    forward_unknown_events
+        Let other types of events pass; built-in schedulers do not look at them.
+    enable_compute_sharing
+        Several jobs may be on one machine; those with the fewest are taken first.
+    no_sched
+        No scheduler: jobs in the order of submission, one after the other, each alone.
+    sg_cfg
+        A setting of SimGrid as name:value; network/TCP-gamma can be changed, others only be what they are anyway.
+    disable_schedule_tracing
+        Write no Pajé trace. None is written yet.
+    disable_machine_state_tracing
+        Do not write PREFIX_machine_states.csv.
+    verbosity
+        quiet, network-only, information or debug.
+    quiet
+        The same as --verbosity quiet: only errors are told.
+    dump_execution_context
+        Print where the scheduler is looked for and the prefix of the files as JSON, and do nothing else.
+    """
+    is_quiet = one_of("--verbosity", verbosity, VERBOSITIES) == "quiet" or quiet
+    given = others or Others()
+    if dump_execution_context:
+        print_json(context_of(given, export, is_external=given.socket_endpoint is not None))
+        return 0
+    refuse_others(given)
+    if platform is None:
+        raise InputError("no platform given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
+    if not workload:
+        raise InputError("no workload given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
+    settings = Settings(
+        platform=platform,
+        workloads=workload,
+        policy=ONE_BY_ONE if no_sched else policy,
+        seed=seed,
+        mmax=mmax,
+        mmax_workload=mmax_workload,
+        master=master_host,
+        roles=parse_roles(add_role_to_hosts or []),
+        host_order=one_of("--host-order", host_order, HOST_ORDERS),
+        licences={} if licences is None else parse_counts(licences),
+        storages={} if storage_mapping is None else parse_storages(storage_mapping),
+        sharing=one_of("--sharing", sharing, SHARINGS),
+        gamma=parse_simgrid(sg_cfg or []).gamma,
+        walltime_rule=one_of("--walltime-rule", walltime_rule, WALLTIME_RULES),
+        events=events or (),
+        forward_unknown_events=forward_unknown_events,
+        shares_machines=enable_compute_sharing,
+    )
+    check_prefix(export)
+    if out is not None:
+        check_free(out, force=force)
+    began = perf_counter()
+    states = not disable_machine_state_tracing
+    found = _simulated(settings, states=states, is_quiet=is_quiet)
+    files = _written(found, export, out, states=states, force=force)
+    result = found.result
+    result.timing["total_s"] = perf_counter() - began
+    if json:
+        print_json({**result.summary, **_figures(found), "files": files})
+    if not is_quiet:
+        _tell(found, files, is_json=json, out=out)
+    return 0
+
+
+def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated:
+    compiling = compiling_announcement()
+    with Progress(str(settings.policy)) as progress:
+        return run_batsim(
+            settings,
+            states=states,
+            progress=None if is_quiet else progress,
+            compiling=lambda: compiling,
+            reading=nullcontext if is_quiet else reading,
+            note=None if is_quiet else note,
+        )
+
+
+def _written(found: Simulated, export: str, out: Path | None, *, states: bool, force: bool) -> list[str]:
+    began = perf_counter()
+    with Announcement(f"writing {export}_jobs.csv …"):
+        files = [str(path) for path in write_outputs(found.outputs, export, states=states)]
+    found.result.timing["files_s"] = perf_counter() - began
+    if out is not None:
+        with Announcement(f"writing {out} …"):
+            write_folder(out, lambda into: _fill(found, into), force=force)
+    return files
+
+
+def _fill(found: Simulated, folder: Path) -> None:
+    write_result(found.result, folder)
+    write_json(folder / "batsim.json", _figures(found))
+
+
+def _figures(found: Simulated) -> dict[str, Any]:
+    return {"batsim": dict(found.outputs.schedule_v5), "corrected": dict(found.outputs.corrected)}
+
+
+def _tell(found: Simulated, files: list[str], *, is_json: bool, out: Path | None) -> None:
+    result = found.result
+    for text in result.notes:
+        note(text)
+    if len(result.rejected):
+        note(f"rejected: {counted(len(result.rejected), 'job')}")
+        tell_reasons(result.rejected, "rejected.parquet")
+    if not is_json:
+        print_comparison([result])
+    figures = found.outputs.schedule
+    if figures["nb_jobs_killed"]:
+        note(f"not successful: {counted(figures['nb_jobs_killed'], 'job')} (walltime reached, failed or killed)")
+    note(f"files: {', '.join(files)}")
+    if out is not None:
+        note(f"results: {out}")

@@ -1,0 +1,1 @@
+"""Simulations as Batsim has them: its inputs, its options, its output files."""

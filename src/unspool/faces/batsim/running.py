@@ -1,0 +1,158 @@
+"""A simulation from its settings: files read, jobs put together, the run, and what Batsim's files say of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from unspool.errors import InputError, shown
+from unspool.faces.batsim.constraints import constrained, with_reasons
+from unspool.faces.batsim.events import closures_of
+from unspool.faces.batsim.inputs import read_jobs, read_machines
+from unspool.faces.batsim.jobs import machine_limit, put_together
+from unspool.faces.batsim.onebyone import one_by_one
+from unspool.faces.batsim.outputs import Outputs, outputs_of
+from unspool.model.network import TCP_GAMMA, Contention
+from unspool.model.platform import Platform
+from unspool.model.workload import Workload
+from unspool.plugins import build
+from unspool.policies.base import Scheduler
+from unspool.results.result import Result
+from unspool.results.run import name_of
+from unspool.results.run import run as simulate
+from unspool.workloads.batsim_events import read_events
+
+__all__ = ["ONE_BY_ONE", "Settings", "Simulated", "build_policy", "run_batsim"]
+
+ONE_BY_ONE = "one-by-one"
+"""What `--no-sched` is called in results."""
+
+_MOST_AT_ONCE = 1000  # jobs on one machine, where they may share it
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a simulation is made of, as the options of `unspool batsim` say it."""
+
+    platform: str
+    workloads: Sequence[str]
+    policy: str | Scheduler = "fcfs"
+    seed: int = 0
+    mmax: int = 0
+    mmax_workload: bool = False
+    master: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    host_order: str = "natural"
+    licences: Mapping[str, int] = field(default_factory=dict)
+    storages: Mapping[str, str] = field(default_factory=dict)
+    sharing: str = "simgrid"
+    gamma: float = TCP_GAMMA
+    walltime_rule: str = "v4"
+    events: Sequence[str] = ()
+    forward_unknown_events: bool = False
+    shares_machines: bool = False
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The jobs and the platform as they were simulated, the result, and what the files say of it."""
+
+    workload: Workload
+    result: Result
+    outputs: Outputs
+
+
+def build_policy(name: str) -> Any:
+    """A scheduler by name, or `file.py:Name` and `module:Name` for one's own."""
+    if name == ONE_BY_ONE:
+        return one_by_one
+    file, colon, rest = name.partition(".py:")
+    if colon:
+        folder = str(Path(file).parent.absolute())
+        if folder not in sys.path:  # as Python itself does with the folder of a script
+            sys.path.insert(0, folder)
+        name = f"{Path(file).name}:{rest}"
+    return build("schedulers", name)
+
+
+def run_batsim(
+    settings: Settings,
+    *,
+    states: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+    compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
+    reading: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    note: Callable[[str], None] | None = None,
+) -> Simulated:
+    """Read, place and simulate; `reading(path)` is entered while a workload is read.
+
+    `note` is told what was left out of the platform's file.
+    """
+    scheduler = build_policy(settings.policy) if isinstance(settings.policy, str) else settings.policy
+    name = settings.policy if isinstance(settings.policy, str) else name_of(settings.policy)
+    began = perf_counter()
+    jobs, platform = _inputs(settings, reading, note)
+    events = read_events(*settings.events, forward_unknown=settings.forward_unknown_events)
+    closures = closures_of(events, platform.machine_count)
+    read_s = perf_counter() - began
+    placed = constrained(jobs, platform)
+    result = simulate(
+        placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True,
+        outages=closures if closures.listed else None, on_loss="keep", contention=_contention(settings),
+        progress=progress, compiling=compiling,
+    )  # fmt: skip
+    result = with_reasons(result, placed.reasons)
+    files = " ".join(settings.workloads)
+    config = {**result.config, "workload": files, "platform": settings.platform, "policy": name}
+    result = replace(result, policy=name, config=config)
+    began = perf_counter()
+    outputs = outputs_of(placed.workload, result, states=states)
+    result.timing.update(read_s=read_s, outputs_s=perf_counter() - began)
+    return Simulated(placed.workload, result, outputs)
+
+
+def _contention(settings: Settings) -> Contention:
+    return Contention(
+        settings.sharing, settings.gamma, dict(settings.storages), strict=settings.walltime_rule == "v4"
+    )  # fmt: skip
+
+
+def _inputs(
+    settings: Settings,
+    reading: Callable[[str], AbstractContextManager[object]],
+    note: Callable[[str], None] | None,
+) -> tuple[Workload, Platform]:
+    workloads = read_jobs(settings.workloads, reading)
+    limit = machine_limit(settings.mmax, settings.mmax_workload, workloads)
+    platform = read_machines(
+        settings.platform, master=settings.master, roles=settings.roles, host_order=settings.host_order, limit=limit,
+        note=note,
+    )  # fmt: skip
+    _check_storages(settings.storages, platform)
+    jobs = put_together(workloads)
+    platform = replace(platform, licences=dict(settings.licences))
+    return jobs, _shared(platform, len(jobs)) if settings.shares_machines else platform
+
+
+def _shared(platform: Platform, jobs: int) -> Platform:
+    """The platform with machines that have room for several jobs at once, those with the fewest taken first."""
+    slots = max(1, min(jobs, _MOST_AT_ONCE))
+    groups = tuple(replace(group, machine=replace(group.machine, cores=slots)) for group in platform.groups)
+    return replace(platform, groups=groups, selection="worst")
+
+
+def _check_storages(storages: Mapping[str, str], platform: Platform) -> None:
+    hosts = () if platform.network is None else platform.network.hosts
+    known = {host.name for host in hosts if host.role == "storage"}
+    for label, host in storages.items():
+        if host not in known:
+            listed = ", ".join(sorted(map(shown, known))) or "none"
+            raise InputError(
+                f"--storage-mapping {shown(label)}={shown(host)}: no such host has the role storage; those are: "
+                f"{listed}"
+            )

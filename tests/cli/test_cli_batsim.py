@@ -1,0 +1,294 @@
+import csv
+import json
+
+import polars as pl
+import pytest
+from tests.faces.batsim_build import CASES, GOLDEN, golden_rows, need_cases
+
+from unspool.cli.app import run_command
+
+PLATFORM = """\
+<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+<zone id="all" routing="Full">
+  <host id="master_host" speed="1Gf"/>
+  <host id="h1" speed="1Gf"/><host id="h2" speed="1Gf"><prop id="gpu" value="yes"/></host>
+  <host id="h10" speed="1Gf"/><host id="h11" speed="1Gf"/>
+</zone>
+</platform>
+"""
+PROFILES = {"d5": {"type": "delay", "delay": 5}, "d10": {"type": "delay", "delay": 10}}
+
+
+def workload_json(*jobs, nb_res=4):
+    """Jobs of (id, subtime, res, walltime, profile, more fields)."""
+    names = ("id", "subtime", "res", "walltime", "profile")
+    rows = [dict(zip(names, job, strict=False)) | (job[5] if len(job) > 5 else {}) for job in jobs]
+    return json.dumps({"nb_res": nb_res, "jobs": rows, "profiles": PROFILES})
+
+
+TIMES = ("starting_time", "submission_time")
+TWO_JOBS = (("1", 0, 4, 20, "d10"), ("2", 1, 2, 20, "d5"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_for_networks(tmp_path_factory):
+    """Compiles what runs on a network, so that no test meets the note that it takes a while."""
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "p.xml").write_text(PLATFORM)
+    (folder / "w.json").write_text(workload_json(*TWO_JOBS))
+    for policy in ("fcfs", "easy", "filler"):
+        given = ("-p", folder / "p.xml", "-w", folder / "w.json", "-e", folder / "out", "--policy", policy, "-q")
+        run_command(["batsim", *map(str, given)])
+
+
+@pytest.fixture
+def files(write):
+    return "-p", write("p.xml", PLATFORM), "-w", write("w.json", workload_json(*TWO_JOBS))
+
+
+def rows_of(path):
+    with open(path, newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_a_run_prints_a_table_and_says_what_it_wrote(unspool, files, tmp_path):
+    said = unspool("batsim", *files)
+    assert said.code == 0
+    assert said.out.startswith("w.json on p (4 cores): 2 jobs, 0 rejected\n")
+    assert said.err == "files: out_jobs.csv, out_schedule.csv, out_schedule.json, out_machine_states.csv\n"
+    assert [(row["job_id"], row["starting_time"], row["allocated_resources"]) for row in rows_of("out_jobs.csv")] == [
+        ("1", "0.000000", "0-3"), ("2", "10.000000", "0-1")
+    ]  # fmt: skip
+    assert unspool("batsim", *files).code == 0  # files that are there are replaced
+
+
+def test_quiet_says_nothing(unspool, files):
+    assert unspool("batsim", *files, "-q") == (0, "", "")
+    assert unspool("batsim", *files, "-v", "quiet") == (0, "", "")
+
+
+def test_options_of_outputs(unspool, files, tmp_path):
+    said = unspool("batsim", *files, "-e", "new/x", "--disable-machine-state-tracing", "--disable-schedule-tracing")
+    assert said.code == 0
+    names = sorted(path.name for path in (tmp_path / "new").iterdir())
+    assert names == ["x_jobs.csv", "x_schedule.csv", "x_schedule.json"]
+
+
+def test_json_has_the_figures_of_both_kinds_and_the_time_it_took(unspool, files):
+    found = json.loads(unspool("batsim", *files, "--json", "--policy", "easy").out)
+    assert (found["policy"], found["jobs"], found["batsim"]["makespan"]) == ("easy", 2, 15.0)
+    assert found["corrected"]["time_idle"] == 4 * 15 - 50
+    assert set(found["timing"]) >= {"read_s", "simulate_s", "outputs_s", "files_s", "total_s"}
+    assert found["files"][0] == "out_jobs.csv"
+
+
+def test_a_folder_of_results_can_be_read_and_replaced(unspool, files, tmp_path):
+    assert unspool("batsim", *files, "-o", "results").code == 0
+    assert json.loads((tmp_path / "results/batsim.json").read_text())["corrected"]["machines"] == 4
+    assert pl.read_parquet(tmp_path / "results/jobs.parquet")["job_id"].to_list() == ["1", "2"]
+    assert unspool("batsim", *files, "-o", "results").code == 2
+    assert unspool("batsim", *files, "-o", "results", "--force").code == 0
+    assert unspool("inspect", "results").code == 0
+
+
+def test_a_policy_of_ones_own_is_named_by_its_file(unspool, files, tmp_path):
+    (tmp_path / "mine_for_batsim.py").write_text(
+        "from unspool.policies.base import Start\n"
+        "def last_first(view):\n"
+        "    return [Start(view.queue[-1])] if len(view.queue) and not view.running else []\n"
+    )
+    assert unspool("batsim", *files, "--policy", "mine_for_batsim.py:last_first").code == 0
+    assert "unknown scheduler" in unspool("batsim", *files, "--policy", "nix").err
+
+
+def test_without_a_scheduler_jobs_run_one_by_one(unspool, write):
+    jobs = [("1", 0, 1, 20, "d10"), ("2", 0, 1, 20, "d5"), ("3", 0, 1, 20, "d5")]
+    unspool("batsim", "-p", write("p.xml", PLATFORM), "-w", write("w.json", workload_json(*jobs)), "--no-sched")
+    assert [row["starting_time"] for row in rows_of("out_jobs.csv")] == ["0.000000", "10.000000", "15.000000"]
+
+
+@pytest.mark.parametrize(("rule", "state"), [("v4", "COMPLETED_WALLTIME_REACHED"), ("plain", "COMPLETED_SUCCESSFULLY")])
+def test_the_rule_for_a_delay_as_long_as_its_walltime(unspool, write, rule, state):
+    jobs = [("1", 0, 1, 10, "d10"), ("2", 20, 1, 11, "d10"), ("3", 40, 1, 9, "d10")]
+    given = ("-p", write("p.xml", PLATFORM), "-w", write("w.json", workload_json(*jobs)))
+    unspool("batsim", *given, "--walltime-rule", rule)
+    rows = rows_of("out_jobs.csv")
+    assert [row["final_state"] for row in rows] == [state, "COMPLETED_SUCCESSFULLY", "COMPLETED_WALLTIME_REACHED"]
+    assert [row["execution_time"] for row in rows] == ["10.000000", "10.000000", "9.000000"]
+
+
+def test_hosts_are_numbered_by_natural_order_or_as_batsim_4_does(unspool, write):
+    jobs = [("1", 0, 1, 20, "d5", {"machines": ["h2"]})]
+    given = ("-p", write("p.xml", PLATFORM), "-w", write("w.json", workload_json(*jobs)))
+    places = []
+    for order in ("natural", "text"):
+        unspool("batsim", *given, "--host-order", order)
+        places.append(rows_of("out_jobs.csv")[0]["allocated_resources"])
+    assert places == ["1", "3"]  # h1 h2 h10 h11, and h1 h10 h11 h2
+
+
+def test_free_fields_hold_built_in_policies(unspool, write):
+    jobs = [
+        ("1", 0, 1, 20, "d10", {"licenses": {"cad": 1}}), ("2", 0, 1, 20, "d5", {"licenses": {"cad": 1}}),
+        ("3", 0, 1, 20, "d5", {"dependencies": ["1"]}), ("4", 0, 1, 20, "d5", {"properties": {"gpu": "yes"}}),
+        ("5", 0, 3, 20, "d5", {"properties": {"gpu": "yes"}}),
+    ]  # fmt: skip
+    given = ("-p", write("p.xml", PLATFORM), "-w", write("w.json", workload_json(*jobs)))
+    said = unspool("batsim", *given, "--licences", "cad:1", "--policy", "filler")
+    rows = {row["job_id"]: row for row in rows_of("out_jobs.csv")}
+    assert {job: rows[job]["starting_time"] for job in "1234"} == {
+        "1": "0.000000", "2": "10.000000", "3": "10.000000", "4": "0.000000"
+    }  # fmt: skip
+    assert (rows["4"]["allocated_resources"], rows["5"]["final_state"]) == ("1", "REJECTED")
+    assert "job 5: asks for 3 machines with gpu=yes; the platform has 1 such" in said.err
+
+
+def test_several_workloads_have_names_in_front(unspool, write):
+    first = write("a.json", workload_json(*TWO_JOBS))
+    second = write("b.json", workload_json(("1", 0, 1, 20, "d5"), ("2", 0, 1, 20, "d5", {"dependencies": ["1"]})))
+    said = unspool("batsim", "-p", write("p.xml", PLATFORM), "-w", first, "-w", second)
+    assert said.code == 0
+    rows = [
+        (row["workload_name"], row["job_id"], row["profile"], row["starting_time"]) for row in rows_of("out_jobs.csv")
+    ]
+    assert rows == [
+        ("w0", "1", "d10", "0.000000"), ("w1", "1", "d5", "10.000000"), ("w0", "2", "d5", "10.000000"),
+        ("w1", "2", "d5", "15.000000"),
+    ]  # fmt: skip
+
+
+def test_the_number_of_machines_is_held_down(unspool, write):
+    def given(nb_res):
+        return "-p", write("p.xml", PLATFORM), "-w", write("w.json", workload_json(*TWO_JOBS, nb_res=nb_res))
+
+    said = unspool("batsim", *given(3), "--mmax-workload")
+    assert (said.code, "job 1: asks for 4" in said.err) == (0, True)
+    assert rows_of("out_schedule.csv")[0]["nb_computing_machines"] == "3"
+    unspool("batsim", *given(3), "--mmax-workload", "--mmax", 2)
+    assert rows_of("out_schedule.csv")[0]["nb_computing_machines"] == "2"
+    said = unspool("batsim", *given(9), "--mmax-workload")
+    assert said.code == 2
+    assert "9" in said.err
+    assert "4" in said.err
+
+
+def test_the_execution_context_is_printed_as_runners_of_experiments_want_it(unspool):
+    said = unspool("batsim", "--dump-execution-context", "-e", "x", "-s", "tcp://localhost:1")
+    assert json.loads(said.out) == {
+        "socket_endpoint": "tcp://localhost:1", "redis_enabled": False, "redis_hostname": "127.0.0.1",
+        "redis_port": 6379, "redis_prefix": "default", "export_prefix": "x", "external_scheduler": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("-W", "x.xml"), "workflows are not built yet"),
+        (("--WS", "x.xml", "3"), "workflows are not built yet"),
+        (("-E",), "energy of machines is not built yet"),
+        (("-s", "tcp://localhost:28000"), "schedulers over a socket are not built yet"),
+        (("--enable-redis",), "Redis is not supported"),
+        (("--enable-profile-reuse",), "profiles are reused"),
+        (("--enable-compute-sharing",), "not built yet"),
+        (("--simgrid-version",), "SimGrid is not used here"),
+        (("-v", "foo"), "--verbosity: unknown value 'foo'"),
+        (("--mmax", "x"), 'unable to convert "x"'),
+        (("--mmax", "-3"), "--mmax -3: expected"),
+        (("-r", "h1:foo"), "unknown role 'foo'"),
+        (("-r", "h1:storage:x"), "one colon"),
+        (("-r", "h1:master"), "expected one"),
+        (("-m", "zz"), "zz"),
+        (("--sharing", "odd"), "unknown value 'odd'"),
+        (("--sg-cfg", "host/solver:maxmin"), "SimGrid is not used here"),
+        (("--storage-mapping", "pfs=h1"), "no such host has the role storage"),
+        (("-e", "w.json/x"), "is no folder"),
+        (("--nonsense",), "Unknown option"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_exit_2(unspool, files, options, told, tmp_path):
+    said = unspool("batsim", *files, *options)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("unspool: ")
+    assert said.err.count("\n") == 1
+    assert told in said.err
+    assert not list(tmp_path.glob("out_*"))
+
+
+def test_platform_and_workload_are_asked_for(unspool, files):
+    assert "no platform given" in unspool("batsim", "-w", "w.json").err
+    assert "no workload given" in unspool("batsim", "-p", "p.xml").err
+
+
+def inputs_of_batsim():
+    path = CASES / "invalid_inputs_v4.2.1.json"
+    return [case for case in json.loads(path.read_text()) if case["args"]] if path.is_file() else []
+
+
+@pytest.mark.parametrize("case", inputs_of_batsim(), ids=lambda case: case["case"])
+def test_arguments_that_batsim_refuses_are_refused(unspool, write, case):
+    given = ("-p", write("p.xml", PLATFORM), "-w", write("w.json", case["workload"]))
+    said = unspool("batsim", *given, *case["args"])
+    is_fine = case["exit_code"] == 0 and not case["message"]
+    assert said.code == (0 if is_fine else 2), said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "platform", "workload", "options"),
+    [
+        ("delays_small_fcfs", "small_platform", "test_delays", ()),
+        ("delays_small_filler", "small_platform", "test_delays", ("--policy", "filler")),
+        ("seqdelay_small_fcfs", "small_platform", "test_sequence_delay", ()),
+        ("hpc250s1_cluster512_fcfs_fast", "cluster512", "example_workload_hpc_seed1_jobs250", ("--mmax-workload",)),
+    ],
+)
+def test_jobs_on_platforms_of_batsim_start_when_batsim_starts_them(unspool, name, platform, workload, options):
+    need_cases()
+    upstream = CASES / "upstream-v4.2.1"
+    files = ("-p", upstream / f"platforms/{platform}.xml", "-w", upstream / f"workloads/{workload}.json")
+    assert unspool("batsim", *files, "--host-order", "text", *options).code == 0
+    theirs = {row["job_id"]: row for row in golden_rows(name)}
+    ours = rows_of("out_jobs.csv")
+
+    def by_start(rows):
+        return [row["job_id"] for row in sorted(rows, key=lambda row: [float(row[at]) for at in TIMES])]
+
+    assert by_start(ours) == by_start(theirs.values())
+    for our in ours:
+        their = theirs[our["job_id"]]
+        same = ("profile", "requested_time", "final_state", "execution_time", "metadata")
+        assert [our[key] for key in same] == [their[key] for key in same]
+        # Batsim's own messages travel over the simulated network.
+        start = float(their["starting_time"])
+        assert float(our["starting_time"]) == pytest.approx(start, abs=0.05 + 1e-4 * start)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("edges", ()), ("storage", ("--storage-mapping", "a=st0,b=st1,pfs=st0"))]
+)
+def test_whole_runs_of_recorded_cases_give_the_same_file(unspool, name, options):
+    need_cases()
+    own = CASES / "own"
+    files = ("-p", own / "platforms/clean4.xml", "-w", own / f"workloads/{name}.json")
+    assert unspool("batsim", *files, "--no-sched", *options).code == 0
+    with open("out_jobs.csv") as ours:
+        assert ours.read() == (GOLDEN / f"own_{name}/out_jobs.csv").read_text()
+
+
+def test_a_job_that_returns_another_code_than_0_has_failed(unspool, write):
+    jobs = {"nb_res": 4, "profiles": {"d": {"type": "delay", "delay": 3, "ret": 4}}}
+    jobs["jobs"] = [{"id": "1", "subtime": 0, "res": 1, "profile": "d"}]
+    unspool("batsim", "-p", write("p.xml", PLATFORM), "-w", write("w.json", json.dumps(jobs)))
+    row = rows_of("out_jobs.csv")[0]
+    assert (row["final_state"], row["success"], row["requested_time"]) == ("COMPLETED_FAILED", "0", "-1.000000")
+
+
+def test_evalys_reads_the_jobs_file(unspool, files):
+    jobset = pytest.importorskip("evalys.jobset", reason="evalys is not installed")
+    assert unspool("batsim", *files).code == 0
+    read = jobset.JobSet.from_csv("out_jobs.csv")
+    assert read.df["jobID"].astype(str).to_list() == ["1", "2"]
+    assert read.df["starting_time"].to_list() == [0.0, 10.0]
+    assert str(read.df["allocated_resources"].iloc[0]) == "0-3"
