@@ -7,10 +7,10 @@ import pytest
 import unspool
 
 PUBLIC = [
-    "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
-    "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load", "read_platform",
-    "read_workload", "run", "save", "why", "write_workload",
+    "Annotate", "Contention", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType",
+    "Partition", "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "Tell", "UnspoolError", "View",
+    "WakeAt", "Workload", "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load",
+    "read_platform", "read_workload", "run", "save", "why", "write_workload",
 ]  # fmt: skip
 
 

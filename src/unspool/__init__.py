@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unspool.errors import DecisionError, InputError, RunError, UnspoolError
+    from unspool.model.network import Contention
     from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
     from unspool.model.workload import Workload
     from unspool.platforms import read_platform
-    from unspool.policies.base import Annotate, Kill, Reject, Scheduler, Start, WakeAt
+    from unspool.policies.base import Annotate, Kill, Reject, Scheduler, Start, Tell, WakeAt
     from unspool.policies.view import Job, View
     from unspool.results.check import check_schedule
     from unspool.results.compare import compare, comparison
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
 
 _HOME = {
     "unspool.errors": ("DecisionError", "InputError", "RunError", "UnspoolError"),
+    "unspool.model.network": ("Contention",),
     "unspool.model.platform": ("MachineGroup", "MachineType", "Partition", "Platform"),
     "unspool.model.workload": ("Workload",),
     "unspool.platforms": ("read_platform",),
-    "unspool.policies.base": ("Annotate", "Kill", "Reject", "Scheduler", "Start", "WakeAt"),
+    "unspool.policies.base": ("Annotate", "Kill", "Reject", "Scheduler", "Start", "Tell", "WakeAt"),
     "unspool.policies.view": ("Job", "View"),
     "unspool.results.check": ("check_schedule",),
     "unspool.results.compare": ("compare", "comparison"),
@@ -49,10 +51,10 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Annotate", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType", "Partition",
-    "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "UnspoolError", "View", "WakeAt", "Workload",
-    "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load", "read_platform",
-    "read_workload", "run", "save", "why", "write_workload",
+    "Annotate", "Contention", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType",
+    "Partition", "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "Tell", "UnspoolError", "View",
+    "WakeAt", "Workload", "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load",
+    "read_platform", "read_workload", "run", "save", "why", "write_workload",
 ]  # fmt: skip
 
 

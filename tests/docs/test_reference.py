@@ -19,6 +19,7 @@ from unspool.faces.batsim.outputs import outputs_of, write_outputs
 from unspool.faces.cloud import keys
 from unspool.model.platform import SELECTIONS
 from unspool.model.prices import Price
+from unspool.model.profile import Delay
 from unspool.model.workload import COLUMNS
 from unspool.platforms.catalogue.tables import LAYOUTS
 from unspool.platforms.clouds import CloudKeys
@@ -69,9 +70,9 @@ def names(table, column=0):
 @pytest.fixture(scope="module")
 def full_result():
     """A result with every column and figure that there can be."""
-    text = {name: ["x", "x"] for name in ("user", "group", "project", "queue", "partition", "application")}
+    text = {name: ["x", "x"] for name in ("user", "group", "project", "queue", "partition", "application", "profile")}
     times = {"submit_time": [0, 0], "run_time": [9, 9], "walltime": [9, 9], "cores": [1, 1]}
-    log = unspool.Workload.of(pl.DataFrame({"job_id": ["a", "b"], **times, **text}))
+    log = unspool.Workload.of(pl.DataFrame({"job_id": ["a", "b"], **times, **text}), profiles={"x": Delay(9.0)})
     machine = unspool.MachineType("m", 2, prices=(Price(1.0),))
     platform = unspool.Platform((unspool.MachineGroup(machine, 1),))
 

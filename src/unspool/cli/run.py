@@ -89,8 +89,8 @@ def run(
         When machines are down: mtbf=30d,repair=4h draws failures for each (shape=0.7 makes them come in clusters), or
         a CSV file with machine,down_time,up_time lists them.
     on_loss
-        What becomes of jobs on a lost machine: requeue, kill, or resume:1h from checkpoints an hour apart.
-        Default: requeue.
+        What becomes of jobs on a lost machine: requeue, kill, resume:1h from checkpoints an hour apart, or keep: they
+        go on, and the machine is closed to others. Default: requeue.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     out

@@ -41,10 +41,11 @@ def run(
 
     The workload is a file or a `Workload`, the platform a text such as `480` or `128x16:64GiB`, a file or a `Platform`,
     the policy a name, a function of a view, or an object with `decide(view)`. Jobs run as long as the log says, also
-    beyond the walltime that they asked for, unless `kill_at_walltime`.
+    beyond the walltime that they asked for, unless `kill_at_walltime`; those whose profile computes or communicates, as
+    long as that takes on a platform with a network.
 
     `outages` says when machines are down: a file, a text such as `mtbf=30d,repair=4h`, or `Outages`; `on_loss` what
-    becomes of the jobs on them: `requeue`, `kill`, or `resume:1h` with the time between checkpoints.
+    becomes of the jobs on them: `requeue`, `kill`, `resume:1h` with the time between checkpoints, or `keep`.
 
     `contention` has the rules by which jobs with profiles share the platform's network. `message_delay_s` passes from
     whatever happens until the policy hears of it and decides.
