@@ -22,7 +22,8 @@ def next_change(core: Core, outage: Outage | None) -> float:
     if outage is None:
         return NEVER
     clock = core.clock
-    if clock[0]["queued"] == 0 and clock[0]["events"] == 0 and clock[0]["next_arrival"] == len(core.jobs):
+    is_idle = clock[0]["queued"] == 0 and clock[0]["running"] == 0 and clock[0]["events"] == 0
+    if is_idle and clock[0]["next_arrival"] == len(core.jobs):
         return NEVER
     if clock[0]["next_change"] == len(outage.changes):
         return NEVER

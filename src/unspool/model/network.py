@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from unspool.errors import InputError, UnknownName
 
@@ -112,3 +113,16 @@ class Contention:
             raise UnknownName("sharing", self.sharing, SHARINGS)
         if not self.tcp_gamma > 0.0:
             raise InputError(f"contention: a TCP gamma of {self.tcp_gamma}; expected more than 0 bytes")
+
+    def tell(self) -> dict[str, Any]:
+        """All of it as plain values, for files."""
+        return {**vars(self), "storage": dict(self.storage)}
+
+    @classmethod
+    def told(cls, values: Mapping[str, Any]) -> Contention:
+        """From such values; what is missing is as it is by default.
+
+        >>> Contention.told(Contention("clean").tell()) == Contention("clean")
+        True
+        """
+        return cls(**values)

@@ -139,6 +139,11 @@ def forecast(
     log = workload if isinstance(workload, Workload) else read_workload(workload)
     at_s = seconds_of(at, log)
     engine = Engine(_until(log, at_s), where, seed=seed, kill_at_walltime=kill_at_walltime)
+    if engine.state.fluid is not None:
+        raise InputError(
+            f"{log.name}: jobs share processors or a network here, and how long they take is known when they have "
+            "run; a forecast draws run times of jobs that take no notice of each other"
+        )
     with compiling():
         engine.compile(scheduler)
     own = engine.fork_with(scheduler)[1]  # a policy of the caller's stays as it is

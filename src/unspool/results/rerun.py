@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.outages import next_change
+from unspool.engine.programs import next_activity
 from unspool.engine.state import NEVER
 from unspool.errors import InputError, UnspoolError, shown
+from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.workload import Workload
 from unspool.plugins import build
@@ -89,6 +91,8 @@ class Rerun:
             kill_at_walltime=bool(result.config.get("kill_at_walltime", False)),
             outages=Outages(tuple(Outage(*row) for row in result.outages.iter_rows())) if len(result.outages) else None,
             on_loss=OnLoss.parse(result.config.get("on_loss", "requeue")),
+            contention=Contention.told(result.config.get("contention", {})),
+            message_delay_s=float(result.config.get("message_delay_s", 0.0)),
         )
         # One that is given may be asked again, and may remember things: this run takes a copy.
         self.policy: Any = chosen if isinstance(chosen, CompiledScheduler) else self.engine.fork_with(chosen)[1]
@@ -123,6 +127,7 @@ class Rerun:
         if plan is not None and clock["plans"]:
             instants.append(float(plan.plans[0]["start"]))
         instants.append(next_change(core, self.engine.state.outage))
+        instants.append(next_activity(core, self.engine.state.fluid))
         return min(instants)
 
     def _compare(self) -> None:

@@ -99,6 +99,8 @@ def run(
             "kill_at_walltime": kill_at_walltime,
             "selection": platform.selection,
             **({} if down is None else {"outages": down.name, "on_loss": _text_of_loss(after)}),
+            **({} if contention is None else {"contention": contention.tell()}),
+            **({"message_delay_s": message_delay_s} if message_delay_s else {}),
         },
         counts={
             "jobs": len(jobs),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unspool.engine.profiles import is_timed
 from unspool.engine.setup import estimates_of
 from unspool.engine.shapes import Asked, shapes_of
 from unspool.model.platform import Platform
@@ -58,7 +59,7 @@ def match(schedule: Schedule, workload: Workload, platform: Platform) -> Match:
     asked = shapes_of(workload, platform)
     size = (asked.units * asked.need[:, 0].astype(np.int64))[asked.shape_of_job]
     walltime = workload.column("walltime").to_numpy(allow_copy=True).astype(np.float64)
-    run_time = table["run_time"].to_numpy()
+    run_time = _run_times(workload)
     names = _named_as_in_log(schedule, table["job_id"])
     position = pl.DataFrame({"job_id": table["job_id"], "job": np.arange(len(table))})
     rows = pl.DataFrame({"job_id": names}).join(position, on="job_id", how="left", maintain_order="left")
@@ -92,6 +93,14 @@ def match(schedule: Schedule, workload: Workload, platform: Platform) -> Match:
         has_finish=not bool(np.isnan(told).all()),
         has_dependencies=has_dependencies,
     )
+
+
+def _run_times(workload: Workload) -> Array:
+    """As the log says; NaN of jobs that share a network, of which nobody knows it beforehand."""
+    known = {name: is_timed(workload.profiles, name) for name in workload.profiles}
+    timed = workload.column("profile").replace_strict(known, default=True, return_dtype=pl.Boolean)
+    run_time: Array = workload.table["run_time"].to_numpy()
+    return run_time if timed.all() else np.where(timed.to_numpy(), run_time, np.nan)
 
 
 def _named_as_in_log(schedule: Schedule, ids: pl.Series) -> pl.Series:

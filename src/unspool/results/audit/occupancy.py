@@ -59,6 +59,7 @@ def check_run_time(schedule: Schedule, found: Match, tolerance: float) -> Tally:
     if not found.has_finish:
         return tally
     rows = np.flatnonzero((found.job_of_row >= 0) & ~schedule.rows["killed"].to_numpy())
+    rows = rows[~np.isnan(found.run_time[found.job_of_row[rows]])]
     jobs = found.job_of_row[rows]
     tally.checked = len(rows)
     ran = found.row_finish[rows] - found.row_start[rows]
