@@ -191,7 +191,6 @@ def test_the_execution_context_is_printed_as_runners_of_experiments_want_it(unsp
         (("-s", "tcp://localhost:28000"), "schedulers over a socket are not built yet"),
         (("--enable-redis",), "Redis is not supported"),
         (("--enable-profile-reuse",), "profiles are reused"),
-        (("--enable-compute-sharing",), "not built yet"),
         (("--simgrid-version",), "SimGrid is not used here"),
         (("-v", "foo"), "--verbosity: unknown value 'foo'"),
         (("--mmax", "x"), 'unable to convert "x"'),
@@ -292,3 +291,14 @@ def test_evalys_reads_the_jobs_file(unspool, files):
     assert read.df["jobID"].astype(str).to_list() == ["1", "2"]
     assert read.df["starting_time"].to_list() == [0.0, 10.0]
     assert str(read.df["allocated_resources"].iloc[0]) == "0-3"
+
+
+def test_a_job_that_finds_no_room_is_told_without_a_line_that_is_not_its_own(unspool, write):
+    write("p.xml", PLATFORM)
+    text = '{"nb_res": 4,\n"profiles": {"nap": {"type": "delay", "delay": 1}},\n"jobs": [\n'
+    text += '{"id": "large", "subtime": 0, "res": 99, "profile": "nap"},\n'
+    text += '{"id": "none", "subtime": 0, "res": 0, "profile": "nap"}]}'
+    write("w.json", text)
+    said = unspool("batsim", "-p", "p.xml", "-w", "w.json")
+    assert "  job large: asks for 99" in said.err
+    assert "  line 5, job none: " in said.err
