@@ -341,3 +341,14 @@ def test_evalys_reads_the_jobs_file(unspool, files):
     assert read.df["jobID"].astype(str).to_list() == ["1", "2"]
     assert read.df["starting_time"].to_list() == [0.0, 10.0]
     assert str(read.df["allocated_resources"].iloc[0]) == "0-3"
+
+
+def test_a_job_that_finds_no_room_is_told_without_a_line_that_is_not_its_own(unspool, write):
+    write("p.xml", PLATFORM)
+    text = '{"nb_res": 4,\n"profiles": {"nap": {"type": "delay", "delay": 1}},\n"jobs": [\n'
+    text += '{"id": "large", "subtime": 0, "res": 99, "profile": "nap"},\n'
+    text += '{"id": "none", "subtime": 0, "res": 0, "profile": "nap"}]}'
+    write("w.json", text)
+    said = unspool("batsim", "-p", "p.xml", "-w", "w.json")
+    assert "  job large: asks for 99" in said.err
+    assert "  line 5, job none: " in said.err

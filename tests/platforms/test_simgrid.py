@@ -451,8 +451,14 @@ def test_line_is_that_of_the_element(tmp_path):
         ({"roles": {"nobody": "storage"}}, "small.xml: unknown host 'nobody'"),
         ({"master": "nobody"}, "small.xml: unknown host 'nobody'"),
         ({"roles": {"a": "master", "b": "storage"}}, "small.xml: no host is there for jobs"),
-        ({"limit": 3}, "small.xml: the first 3 hosts are asked for; expected 1 to 2"),
-        ({"limit": 0}, "small.xml: the first 0 hosts are asked for; expected 1 to 2"),
+        (
+            {"limit": 3},
+            "small.xml: the first 3 hosts are asked for (--mmax, or nb_res by --mmax-workload); expected 1 to 2",
+        ),
+        (
+            {"limit": 0},
+            "small.xml: the first 0 hosts are asked for (--mmax, or nb_res by --mmax-workload); expected 1 to 2",
+        ),
     ],
 )
 def test_roles_and_limits_that_cannot_be_are_refused(tmp_path, options, message):

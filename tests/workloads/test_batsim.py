@@ -537,3 +537,15 @@ def test_batsims_own_workloads_are_read_whole(path):
     assert len(workload) == len(plain["jobs"])
     assert set(workload.profiles) == set(plain["profiles"])
     assert sorted(workload.table["job_id"]) == sorted(str(job["id"]) for job in plain["jobs"])
+
+
+def test_amounts_and_sizes_that_are_too_large_are_told_the_limit(tmp_path):
+    said = profile_problem(tmp_path, type="parallel_homogeneous", cpu=1e308, com=0)
+    assert said == "cpu is 1e308; expected a number, 0 or more, and not above 1e+300"
+    job = {"id": "a", "subtime": 0, "res": 10**13, "profile": "p"}
+    told = problem(tmp_path, file_of(job, p={"type": "delay", "delay": 1}))
+    assert (
+        "res is 10000000000000; expected a whole number of machines, 0 or more, and not above 1,000,000,000,000" in told
+    )
+    overflown = json.dumps(file_of(p={"type": "delay", "delay": 1})).replace('"delay": 1', '"delay": 1e400')
+    assert "delay is too large for a number; expected seconds" in problem(tmp_path, overflown)

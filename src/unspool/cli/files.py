@@ -103,7 +103,8 @@ def platform_of_log(log: Workload) -> Platform:
 def tell_reasons(rejected: pl.DataFrame, file: str) -> None:
     """The first records or jobs that were rejected, and in which file of the results all of them stand."""
     for line, job_id, reason in rejected.head(_REASONS).select("line", "job_id", "reason").rows():
-        job = "" if job_id is None else f", job {shown(str(job_id), 40)}"
-        note(f"  line {line}{job}: {reason}")
+        job = None if job_id is None else f"job {shown(str(job_id), 40)}"
+        where = None if line is None else f"line {line}"
+        note(f"  {', '.join(filter(None, (where, job))) or 'a record'}: {reason}")
     if len(rejected) > _REASONS:
         note(f"  … and {len(rejected) - _REASONS:,} more; all of them stand in {file} (with -o)")

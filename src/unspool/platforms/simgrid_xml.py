@@ -124,7 +124,10 @@ def _limited(points: list[Point], limit: int | None, file: str) -> list[Point]:
     if not points:
         raise InputError(f"{file}: no host is there for jobs; expected one at least that is no master and no storage")
     if limit is not None and not 1 <= limit <= len(points):
-        raise InputError(f"{file}: the first {limit} hosts are asked for; expected 1 to {len(points)}")
+        raise InputError(
+            f"{file}: the first {limit} hosts are asked for (--mmax, or nb_res by --mmax-workload); "
+            f"expected 1 to {len(points)}"
+        )
     return points if limit is None else points[:limit]
 
 

@@ -91,7 +91,7 @@ def _event(line: str, forward_unknown: bool) -> ExternalEvent | str:
     if kind not in MACHINE_EVENTS:
         if forward_unknown:
             return ExternalEvent(float(time), kind, (), fields)
-        return f"{UnknownName('type of event', kind, MACHINE_EVENTS)}; or have unknown ones forwarded to the scheduler"
+        return f"{UnknownName('type of event', kind, MACHINE_EVENTS)}; or let others pass with --forward-unknown-events"
     resources = fields.get("resources")
     if not isinstance(resources, str):
         what = f"resources is {told(resources)}" if "resources" in fields else "no resources"

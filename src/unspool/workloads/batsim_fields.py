@@ -15,6 +15,8 @@ __all__ = ["MOST_TIME", "Fields", "is_number", "is_whole", "told"]
 MOST_TIME = 1e18
 """Batsim's own tests submit jobs at 1e17 s, far beyond the times that a log of a real machine may have."""
 
+_MOST_AMOUNT = 1e300  # leaves room for the sums of a task
+
 T = TypeVar("T")
 
 Complain = Callable[[str | None, str], None]
@@ -23,6 +25,8 @@ Complain = Callable[[str | None, str], None]
 
 def told(value: Any) -> str:
     """A value of a file for a message."""
+    if isinstance(value, float) and not math.isfinite(value):  # 1e400, which JSON has no other way to write
+        return "too large for a number"
     try:
         return shown(msgspec.json.encode(value).decode(), 40)
     except (ValueError, TypeError, RecursionError):
@@ -62,8 +66,10 @@ class Fields:
             return default
         value = self._needed(field, expected)
         is_large = is_number(value) and (value > above if above > -math.inf else value >= 0)
-        if not is_large or value > 1e300:
+        if not is_large:
             return self._refused(field, value, expected, math.nan)
+        if value > _MOST_AMOUNT:
+            return self._refused(field, value, f"{expected}, and not above {_MOST_AMOUNT:g}", math.nan)
         return float(value)
 
     def whole(self, field: str, expected: str, *, least: int, most: int, default: int) -> int:
@@ -92,7 +98,7 @@ class Fields:
         value = self._needed(field, expected)
         if not isinstance(value, list) or not value:
             return self._refused(field, value, expected, ())
-        bad = next((each for each in value if not is_number(each) or not 0 <= each <= 1e300), None)
+        bad = next((each for each in value if not is_number(each) or not 0 <= each <= _MOST_AMOUNT), None)
         if bad is not None or None in value:
             return self._refused(field, bad, expected, ())
         return tuple(map(float, value))

@@ -205,7 +205,8 @@ def _res(job: dict[str, Any], place: int, job_id: str | None, problems: Problems
     given = job.get("res")
     if is_whole(given) and 0 <= given <= MOST_CORES:
         return int(given)
-    _refuse(job, "res", "a whole number of machines, 0 or more", place, job_id, problems)
+    limit = f", and not above {MOST_CORES:,}" if is_whole(given) and given > 0 else ""
+    _refuse(job, "res", f"a whole number of machines, 0 or more{limit}", place, job_id, problems)
     return 0
 
 

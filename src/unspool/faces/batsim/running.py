@@ -10,6 +10,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import polars as pl
+
 from unspool.errors import InputError, shown
 from unspool.faces.batsim.constraints import constrained, with_reasons
 from unspool.faces.batsim.events import closures_of
@@ -107,7 +109,7 @@ def run_batsim(
         outages=closures if closures.listed else None, on_loss="keep", contention=_contention(settings),
         message_delay_s=settings.message_delay_s, progress=progress, compiling=compiling,
     )  # fmt: skip
-    result = with_reasons(result, placed.reasons)
+    result = _without_ranks(with_reasons(result, placed.reasons), placed.workload)
     files = " ".join(settings.workloads)
     config = {**result.config, "workload": files, "platform": settings.platform, "policy": name}
     result = replace(result, policy=name, config=config)
@@ -115,6 +117,15 @@ def run_batsim(
     outputs = outputs_of(placed.workload, result, states=states)
     result.timing.update(read_s=read_s, outputs_s=perf_counter() - began)
     return Simulated(placed.workload, result, outputs)
+
+
+def _without_ranks(result: Result, workload: Workload) -> Result:
+    """A result whose rejected jobs have a line only where the reader found it.
+
+    Jobs are numbered in the order of their submission, which decides ties and is no line of their file.
+    """
+    has_line = pl.col("job_id").is_in(workload.rejected["job_id"].to_list())
+    return replace(result, rejected=result.rejected.with_columns(line=pl.when(has_line).then("line")))
 
 
 def _contention(settings: Settings) -> Contention:
