@@ -39,7 +39,7 @@ from unspool.model.profile import (
 )
 from unspool.model.workload import Workload
 
-__all__ = ["code_of", "fluid_of", "grow_fluid", "is_timed"]
+__all__ = ["code_of", "fluid_of", "grow_fluid", "is_timed", "seconds_of"]
 
 _SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
 _MOST_RECEIVERS = 62  # bits of a mask
@@ -62,11 +62,27 @@ def code_of(profiles: Mapping[str, Profile], name: str) -> int | None:
     return next((code for member in members if (code := code_of(profiles, member))), profile.code)
 
 
+def seconds_of(profiles: Mapping[str, Profile], name: str) -> float:
+    """How long a profile takes whose time is known beforehand, up to the first code other than 0."""
+    profile = profiles[name]
+    if isinstance(profile, Delay):
+        return profile.seconds
+    assert isinstance(profile, Sequence)
+    seconds = 0.0
+    for member in profile.members:
+        seconds += seconds_of(profiles, member)
+        if code_of(profiles, member):
+            return seconds
+    return seconds * profile.repeat
+
+
 def fluid_of(
     workload: Workload, used: Array, network: Network | None, contention: Contention
 ) -> tuple[Fluid | None, tuple[str, ...]]:
     """What the jobs of a run do, where that is more than to take their run time, and the profile of each program."""
     names = workload.column("profile").gather(pl.Series(used))
+    for name in names.unique().drop_nulls():
+        _refuse_broken(workload.profiles, name, ())
     wanted = [name for name in names.unique().drop_nulls() if not is_timed(workload.profiles, name)]
     if not wanted:
         return None, ()
@@ -75,9 +91,29 @@ def fluid_of(
             f"{workload.name}: profile '{wanted[0]}' computes or communicates; give a platform with a network, "
             f"such as a SimGrid file"
         )
-    sizes = workload.table["machines"].fill_null(0).to_numpy()[used]
+    sizes = workload.column("machines").fill_null(workload.table["cores"]).to_numpy()[used]
     writer = _Writer(workload.profiles, network, contention)
     return writer.write(names, sizes, set(wanted)), tuple(name for name, _ in writer.known)
+
+
+def _refuse_broken(profiles: Mapping[str, Profile], name: str, above: tuple[str, ...]) -> None:
+    """Complain of a profile that is not there, is part of itself, or repeats nothing."""
+    if name not in profiles:
+        where = f"profile of profile '{above[-1]}'" if above else "profile of a job"
+        raise UnknownName(where, name, list(profiles))
+    if name in above:
+        raise InputError(f"profile '{name}' is part of itself: {' > '.join((*above, name))}")
+    profile = profiles[name]
+    members: tuple[str | None, ...] = ()
+    if isinstance(profile, Sequence | ForkJoin | Merge):
+        members = profile.members
+        if not members or (isinstance(profile, Sequence) and profile.repeat < 1):
+            raise InputError(f"profile '{name}' is made of nothing; expected at least one profile, at least once")
+    elif isinstance(profile, Receive):
+        members = _follows(profile)
+    for member in dict.fromkeys(members):
+        if member is not None:
+            _refuse_broken(profiles, member, (*above, name))
 
 
 class _Writer:
@@ -133,12 +169,12 @@ class _Writer:
         return self.known[name, size]
 
     def depends_on_size(self, profile: Profile) -> bool:
-        """Whether what a profile does is written down for a number of executors: where tasks are merged."""
+        """Whether what a profile does is written down for a number of executors: by pairs, or tasks merged."""
         if isinstance(profile, Sequence | ForkJoin):
             return any(self.depends_on_size(self.profiles[member]) for member in profile.members)
         if isinstance(profile, Receive):
             return any(self.depends_on_size(self.profiles[each]) for each in _follows(profile) if each is not None)
-        return isinstance(profile, Merge)
+        return isinstance(profile, Merge | Task)
 
     def fields(self, name: str, profile: Profile, size: int) -> dict[str, float | tuple[int, ...]]:
         """What a program of its own says."""
@@ -148,7 +184,8 @@ class _Writer:
             case HomogeneousTask(cpu, com, spread):
                 return {"kind": kinds.HOMOGENEOUS, "cpu": cpu, "com": com, "spread": _SPREADS[spread]}
             case Task(cpu, com):
-                return self.matrix(list(cpu), list(com) or [0.0] * len(cpu) ** 2, -1)
+                _refuse_other_size(name, profile, size)
+                return self.matrix(list(cpu) or [0.0] * size, list(com) or [0.0] * size**2, -1)
             case StorageTask(read, written, storage, spread):
                 return {
                     "kind": kinds.STORAGE, "cpu": read, "com": written, "storage": self.storage(name, storage),
@@ -245,7 +282,7 @@ class _Writer:
         if isinstance(profile, Sequence):
             return max(self.leaves(member) for member in profile.members)
         if isinstance(profile, Receive):
-            return max(1, *(self.leaves(each) for each in _follows(profile) if each is not None))
+            return max((self.leaves(each) for each in _follows(profile) if each is not None), default=1)
         return 1
 
     def frames(self, name: str) -> int:
@@ -256,12 +293,21 @@ class _Writer:
         if isinstance(profile, Sequence):
             return 1 + max(self.frames(member) for member in profile.members)
         if isinstance(profile, Receive):
-            return 1 + max(0, *(self.frames(each) for each in _follows(profile) if each is not None))
+            return 1 + max((self.frames(each) for each in _follows(profile) if each is not None), default=0)
         return 1
 
 
 def _follows(profile: Receive) -> tuple[str | None, str | None, str | None]:
     return profile.success, profile.failure, profile.timeout
+
+
+def _refuse_other_size(name: str, profile: Task, size: int) -> None:
+    """Complain of a task that is written for another number of executors than a job has."""
+    if len(profile.cpu) not in (0, size) or len(profile.com) not in (0, size**2):
+        raise InputError(
+            f"profile '{name}' has {len(profile.cpu)} amounts of flops and {len(profile.com)} of bytes, and a job with "
+            f"{size} executors does it; expected {size} and {size**2}"
+        )
 
 
 def _add(cpu: Array, com: Array, name: str, profile: Profile, size: int) -> None:
@@ -275,6 +321,7 @@ def _add(cpu: Array, com: Array, name: str, profile: Profile, size: int) -> None
             cpu[:size] += flops / share
             com[:size, :size] += others * (amount / max(parts, 1.0))
         case Task(flops_of, amount_of):
+            _refuse_other_size(name, profile, size)
             if flops_of:
                 cpu[:size] += flops_of
             if amount_of:
