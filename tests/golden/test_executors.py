@@ -203,8 +203,10 @@ SLOW = {
     [
         ("d", {"profile_name": "d", "progress": 0.375}),
         ("t", {"profile_name": "t", "progress": 0.375}),
-        ("dt", {"profile_name": "dt", "current_task_index": 1, "current_task": {"profile_name": "t4", "progress": 0.25}}),
-        ("dd", {"profile_name": "dd", "current_task_index": 1, "current_task": {"profile_name": "d4", "progress": 0.25}}),
+        ("dt", {"profile_name": "dt", "current_task_index": 1, "current_task": {
+            "profile_name": "t4", "progress": 0.25}}),
+        ("dd", {"profile_name": "dd", "current_task_index": 1, "current_task": {
+            "profile_name": "d4", "progress": 0.25}}),
         ("nest", {"profile_name": "nest", "current_task_index": 1, "current_task": {
             "profile_name": "dt", "current_task_index": 0, "current_task": {"profile_name": "d2", "progress": 0.5}}}),
         ("deep", {"profile_name": "deep", "current_task_index": 1, "current_task": {
@@ -309,7 +311,7 @@ def test_a_closed_machine_is_free_only_when_it_is_open_again():
 
 def test_a_machine_that_opens_while_its_job_is_still_there_is_that_jobs():
     rows = [(0, 1, 50, "t"), (0, 1, 50, "t"), (4, 1, 50, "d2"), (4, 2, 50, "d2")]
-    found, result = lost(rows, SLOW, (0, 2, 3), on_loss="keep", policy="filler")
+    found, _ = lost(rows, SLOW, (0, 2, 3), on_loss="keep", policy="filler")
     assert found[2:] == [("c", near(8.0), near(10.0), "completed"), ("d", near(10.0), near(12.0), "completed")]
 
 

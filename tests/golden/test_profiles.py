@@ -1,6 +1,7 @@
 """What each profile does, alone and beside others, on paper: hosts of 1 Gflop/s, links of 100 MB/s each way."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from tests.fluid_build import alone, cluster, fluid_jobs, outcome, platform
@@ -60,6 +61,17 @@ def test_a_profile_alone_takes_as_long_as_its_busiest_part(profile, machines, fi
 
 def test_latency_comes_once_and_before_the_rest():
     assert alone(HomogeneousTask(3e9, 1e8), 3, cluster(latency=0.005)) == (near(3.01), *DONE)
+
+
+@pytest.mark.parametrize(("far", "latency"), [((2,), 0.3), ((2, 0), 0.6), ((0, 2), 0.6), ((0, 1, 2), 0.6)])
+def test_the_latency_of_equal_messages_is_that_of_the_farthest_two_hosts(far, latency):
+    # Ways of 0.3 s out of far hosts and home to them, and none at all for the others.
+    where = cluster(3)
+    ways = [0.3 if at // 2 in far else 0.0 for at in range(6)]
+    links = tuple(replace(link, latency=time) for link, time in zip(where.network.links, ways, strict=True))
+    where = replace(where, network=replace(where.network, links=links))
+    rules = Contention(tcp_gamma=1e12)
+    assert alone(HomogeneousTask(0.0, 1e8), 3, where, contention=rules) == (near(2.0 + latency), *DONE)
 
 
 def test_a_backbone_carries_what_all_pairs_send():
