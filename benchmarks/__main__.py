@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import accasim_peer, bare, cloud, engine, policies, reading, start
+from benchmarks import accasim_peer, bare, cloud, contention, engine, policies, reading, start
 from tests.oracles import twin
 
 from unspool.platforms import read_platform
@@ -149,6 +149,8 @@ def main():
     before_the_run(sizes[-1])
     on_machines(sizes[-1])
     in_a_cloud(sizes[-1])
+    table(contention.HEADER, contention.rows(quick))
+    table(contention.RUN_HEADER, contention.whole_runs(quick))
     peers(2_000)
     on_a_pool(sizes)
     table(policies.HEADER, policies.rows())

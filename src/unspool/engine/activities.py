@@ -190,6 +190,8 @@ def _forget_passed_over(rule: Array, activities: Array, dirty: Array) -> None:
             activities[leader]["dirty"] = 2
             dirty[kept] = leader
             kept += 1
+    for at in range(kept):
+        activities[dirty[at]]["dirty"] = 1
     rule[0]["dirty"] = kept
 
 
@@ -392,6 +394,8 @@ def _split(sharing: Sharing, leader: int) -> None:
 def settle(sharing: Sharing, now: float) -> None:
     """Bring the rates of all dirty components up to date."""
     rule, activities = sharing.rule, sharing.activities
+    if rule[0]["dirty"] > 1:  # then all that parts of components add below has room
+        _forget_passed_over(rule, activities, sharing.dirty)
     at = 0
     while at < rule[0]["dirty"]:
         leader = sharing.dirty[at]

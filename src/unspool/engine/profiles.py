@@ -38,57 +38,71 @@ from unspool.model.profile import (
     Trace,
 )
 from unspool.model.workload import Workload
+from unspool.workloads.references import parts_first, reached, references, spans_of
 
-__all__ = ["code_of", "fluid_of", "grow_fluid", "is_timed"]
+__all__ = ["fluid_of", "grow_fluid"]
 
 _SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
 _MOST_RECEIVERS = 62  # bits of a mask
-
-
-def is_timed(profiles: Mapping[str, Profile], name: str) -> bool:
-    """Whether a profile is a delay, or made of delays only: how long it takes is known beforehand."""
-    profile = profiles[name]
-    if isinstance(profile, Sequence):
-        return all(is_timed(profiles, member) for member in profile.members)
-    return isinstance(profile, Delay)
-
-
-def code_of(profiles: Mapping[str, Profile], name: str) -> int | None:
-    """The code that a profile returns whose time is known beforehand; None where only its run can tell."""
-    if name not in profiles or not is_timed(profiles, name):
-        return None
-    profile = profiles[name]
-    members = profile.members if isinstance(profile, Sequence) else ()
-    return next((code for member in members if (code := code_of(profiles, member))), profile.code)
+_MOST_AT_ONCE = 1_000_000
 
 
 def fluid_of(
     workload: Workload, used: Array, network: Network | None, contention: Contention
 ) -> tuple[Fluid | None, tuple[str, ...]]:
     """What the jobs of a run do, where that is more than to take their run time, and the profile of each program."""
+    if not workload.profiles:  # a table keeps the names alone
+        return None, ()
     names = workload.column("profile").gather(pl.Series(used))
-    named = names.unique().drop_nulls().to_list() if workload.profiles else []  # a table keeps the names alone
-    for name in named:
-        if name not in workload.profiles:
-            raise UnknownName(f"profile of a job of {workload.name}", name, workload.profiles)
-    wanted = [name for name in named if not is_timed(workload.profiles, name)]
+    named = sorted(names.unique().drop_nulls())
+    _refuse_broken(workload.profiles, named)
+    timed = spans_of(workload.profiles)
+    wanted = [name for name in named if name not in timed]
     if not wanted:
         return None, ()
     if network is None:
         raise InputError(
-            f"{workload.name}: profile '{wanted[0]}' computes or communicates; give a platform with a network, "
-            f"such as a SimGrid file"
+            f"{workload.name}: profile '{wanted[0]}' computes or communicates; give a platform with a network: "
+            "SimGrid's XML, or YAML with network"
         )
-    sizes = workload.table["machines"].fill_null(0).to_numpy()[used]
-    writer = _Writer(workload.profiles, network, contention)
-    return writer.write(names, sizes, set(wanted)), tuple(name for name, _ in writer.known)
+    sizes = workload.column("machines").fill_null(workload.table["cores"]).to_numpy()[used]
+    writer = _Writer(workload.profiles, wanted, network, contention)
+    return writer.write(names, sizes), tuple(name for name, _ in writer.known)
+
+
+def _refuse_broken(profiles: Mapping[str, Profile], named: list[str]) -> None:
+    """Complain of a profile that is not there, is part of itself, or is made of nothing."""
+    for name in named:
+        if name not in profiles:
+            raise UnknownName("profile of a job", name, profiles)
+    others = {name: profile for name, profile in profiles.items() if not isinstance(profile, Delay)}
+    for name, profile in others.items():
+        for member in references(profile):
+            if member not in profiles:
+                raise UnknownName(f"profile of profile '{name}'", member, profiles)
+        is_empty = isinstance(profile, Sequence | ForkJoin | Merge) and not profile.members
+        if is_empty or (isinstance(profile, Sequence) and profile.repeat < 1):
+            raise InputError(f"profile '{name}' is made of nothing; expected at least one profile, at least once")
+    circles = parts_first(others)[1]
+    if circles:
+        raise InputError(f"profile '{circles[0][0]}' is part of itself: {' > '.join(circles[0])}")
 
 
 class _Writer:
     """Writes programs, each profile once for all jobs (those that depend on the number of executors, once for each)."""
 
-    def __init__(self, profiles: Mapping[str, Profile], network: Network, contention: Contention) -> None:
+    def __init__(
+        self, profiles: Mapping[str, Profile], wanted: list[str], network: Network, contention: Contention
+    ) -> None:
         self.profiles = profiles
+        self.wanted = set(wanted)
+        used = reached(profiles, wanted)
+        self.order = parts_first({name: profiles[name] for name in used})[0]
+        self.by_size: set[str] = set()
+        self.leaves: dict[str, int] = {}
+        self.frames: dict[str, int] = {}
+        for name in self.order:
+            self.look_at(name, profiles[name])
         self.network = network
         self.contention = contention
         self.rows: list[dict[str, float | tuple[int, ...]]] = []
@@ -97,18 +111,32 @@ class _Writer:
         self.known: dict[tuple[str, int], int] = {}
         self.receivers: list[str] = []
 
-    def write(self, names: pl.Series, sizes: Array, wanted: set[str]) -> Fluid:
+    def look_at(self, name: str, profile: Profile) -> None:
+        """What is to be known of a profile, of whose parts it is known: activities and frames that it can have at once.
+
+        And whether it is written down for a number of executors: by pairs, or because tasks are merged.
+        """
+        parts = references(profile)
+        many = sum if isinstance(profile, ForkJoin) else max
+        inner = () if isinstance(profile, Merge) else parts
+        self.leaves[name] = many([self.leaves[part] for part in inner] or [1])
+        self.frames[name] = 1 + many([self.frames[part] for part in inner] or [0])
+        if self.frames[name] > _MOST_AT_ONCE:
+            raise InputError(f"profile '{name}' does more than {_MOST_AT_ONCE:,} things at once, or one inside another")
+        if isinstance(profile, Merge | Task) or any(part in self.by_size for part in parts):
+            self.by_size.add(name)
+
+    def write(self, names: pl.Series, sizes: Array) -> Fluid:
         """The state part, with nothing running yet."""
         program_of = np.full(len(names), -1, np.int64)
         for at, (name, size) in enumerate(zip(names, sizes.tolist(), strict=True)):
-            if name in wanted:
+            if name in self.wanted:
                 program_of[at] = self.program(name, size)
         programs = np.zeros(len(self.rows), PROGRAM)
         for at, row in enumerate(self.rows):
             for field, value in row.items():
                 programs[at][field] = value
-        leaves = max((self.leaves(name) for name in wanted), default=1)
-        depth = max((self.frames(name) for name in wanted), default=1)
+        leaves, depth = max(self.leaves.values()), max(self.frames.values())
         most = int(sizes.max(initial=1)) + 2
         rule = np.zeros(1, FLUID)
         rule["strict"] = self.contention.strict
@@ -128,21 +156,18 @@ class _Writer:
 
     def program(self, name: str, size: int) -> int:
         """The program of a profile for a number of executors."""
-        profile = self.profiles[name]
-        size = size if self.depends_on_size(profile) else 0
-        if (name, size) not in self.known:
-            at = self.known[name, size] = len(self.rows)
-            self.rows.append({})
-            self.rows[at] = {"code": profile.code, "storage": -1, **self.fields(name, profile, size)}
-        return self.known[name, size]
+        if self.key(name, size) not in self.known:
+            parts = reached(self.profiles, [name])
+            for part in self.order if len(parts) > 1 else [name]:  # parts first, however deep they nest
+                if part in parts and self.key(part, size) not in self.known:
+                    profile = self.profiles[part]
+                    self.known[self.key(part, size)] = len(self.rows)
+                    self.rows.append({"code": profile.code, "storage": -1, **self.fields(part, profile, size)})
+        return self.known[self.key(name, size)]
 
-    def depends_on_size(self, profile: Profile) -> bool:
-        """Whether what a profile does is written down for a number of executors: where tasks are merged."""
-        if isinstance(profile, Sequence | ForkJoin):
-            return any(self.depends_on_size(self.profiles[member]) for member in profile.members)
-        if isinstance(profile, Receive):
-            return any(self.depends_on_size(self.profiles[each]) for each in _follows(profile) if each is not None)
-        return isinstance(profile, Merge)
+    def key(self, name: str, size: int) -> tuple[str, int]:
+        """By what a program is known."""
+        return name, size if name in self.by_size else 0
 
     def fields(self, name: str, profile: Profile, size: int) -> dict[str, float | tuple[int, ...]]:
         """What a program of its own says."""
@@ -152,7 +177,8 @@ class _Writer:
             case HomogeneousTask(cpu, com, spread):
                 return {"kind": kinds.HOMOGENEOUS, "cpu": cpu, "com": com, "spread": _SPREADS[spread]}
             case Task(cpu, com):
-                return self.matrix(list(cpu), list(com) or [0.0] * len(cpu) ** 2, -1)
+                _refuse_other_size(name, profile, size)
+                return self.matrix(list(cpu) or [0.0] * size, list(com) or [0.0] * size**2, -1)
             case StorageTask(read, written, storage, spread):
                 return {
                     "kind": kinds.STORAGE, "cpu": read, "com": written, "storage": self.storage(name, storage),
@@ -229,7 +255,7 @@ class _Writer:
         if chosen in places:
             at = places[chosen]
             if hosts[at].role != "storage":
-                raise InputError(f"profile '{name}': host '{chosen}' is no storage; give it that role")
+                raise InputError(f"profile '{name}': host '{chosen}' is no storage; give it that role (-r {chosen}:storage)")
             return at
         storages = [at for at, host in enumerate(hosts) if host.role == "storage"]
         if label in self.contention.storage:
@@ -237,35 +263,22 @@ class _Writer:
         if len(storages) != 1:
             raise InputError(
                 f"profile '{name}': storage '{label}' is mapped to no host, and the platform has {len(storages)} "
-                f"storages; give a storage mapping"
+                f"storages; say which host it is (--storage-mapping {label}=HOST, or Contention(storage=...))"
             )
         return storages[0]
-
-    def leaves(self, name: str) -> int:
-        """The most activities that a profile can have at once."""
-        profile = self.profiles[name]
-        if isinstance(profile, ForkJoin):
-            return sum(self.leaves(member) for member in profile.members)
-        if isinstance(profile, Sequence):
-            return max(self.leaves(member) for member in profile.members)
-        if isinstance(profile, Receive):
-            return max(1, *(self.leaves(each) for each in _follows(profile) if each is not None))
-        return 1
-
-    def frames(self, name: str) -> int:
-        """The most frames, and moves, that a profile can have at once."""
-        profile = self.profiles[name]
-        if isinstance(profile, ForkJoin):
-            return 1 + sum(self.frames(member) for member in profile.members)
-        if isinstance(profile, Sequence):
-            return 1 + max(self.frames(member) for member in profile.members)
-        if isinstance(profile, Receive):
-            return 1 + max(0, *(self.frames(each) for each in _follows(profile) if each is not None))
-        return 1
 
 
 def _follows(profile: Receive) -> tuple[str | None, str | None, str | None]:
     return profile.success, profile.failure, profile.timeout
+
+
+def _refuse_other_size(name: str, profile: Task, size: int) -> None:
+    """Complain of a task that is written for another number of executors than a job has."""
+    if len(profile.cpu) not in (0, size) or len(profile.com) not in (0, size**2):
+        raise InputError(
+            f"profile '{name}' has {len(profile.cpu)} amounts of flops and {len(profile.com)} of bytes, and a job with "
+            f"{size} executors does it; expected {size} and {size**2}"
+        )
 
 
 def _add(cpu: Array, com: Array, name: str, profile: Profile, size: int) -> None:
@@ -279,6 +292,7 @@ def _add(cpu: Array, com: Array, name: str, profile: Profile, size: int) -> None
             cpu[:size] += flops / share
             com[:size, :size] += others * (amount / max(parts, 1.0))
         case Task(flops_of, amount_of):
+            _refuse_other_size(name, profile, size)
             if flops_of:
                 cpu[:size] += flops_of
             if amount_of:

@@ -243,6 +243,7 @@ def forget_job(core: Core, fluid: Fluid | None, job: int) -> None:
         return
     core.clock[0]["free"] -= fluid.seats[job]["spare"]
     fluid.seats[job]["spare"] = 0
+    fluid.seats[job]["first"] = _NONE  # started anew, it may sit elsewhere
     frame = fluid.top[job]
     while frame >= 0:
         if fluid.frames[frame]["activity"] >= 0:

@@ -44,6 +44,7 @@ from unspool.engine.state import (
 from unspool.model.network import Contention
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.model.workload import Workload
+from unspool.workloads.references import spans_of
 
 __all__ = ["Problem", "estimates_of", "grow", "no_later", "no_plan", "no_shadow", "pose"]
 
@@ -97,7 +98,7 @@ def pose(
     estimate, without_estimate = estimates_of(workload)
     jobs = _jobs(workload, asked, used, estimate, kill_at_walltime)
     fluid, program_names = fluid_of(workload, used, platform.network, contention)
-    _forget_unknown_ends(jobs, fluid, contention)
+    _set_run_times(jobs, workload, used, fluid, contention)
     links, linked, notes = _links(workload, used)
     place = None if platform.is_pool and not platform.licences else _place(asked, platform, len(used))
     state = State(_core(jobs, estimate[used], platform, linked), place, links=links, fluid=fluid)
@@ -138,8 +139,15 @@ def _jobs(workload: Workload, asked: Asked, used: Array, estimate: Array, kill_a
     return jobs
 
 
-def _forget_unknown_ends(jobs: Array, fluid: Fluid | None, contention: Contention) -> None:
-    """Jobs that share a network end when they have run; strictly, a delay as long as the walltime never does."""
+def _set_run_times(
+    jobs: Array, workload: Workload, used: Array, fluid: Fluid | None, contention: Contention
+) -> None:
+    """Delays take their time. Jobs that share a network end when they have run; strictly, delays cut by it never do."""
+    is_unsaid = jobs["run_time"] == 0.0
+    if workload.profiles and is_unsaid.any():
+        spans = {name: span.seconds for name, span in spans_of(workload.profiles).items()}
+        names = workload.column("profile").gather(pl.Series(used[is_unsaid]))
+        jobs["run_time"][is_unsaid] = names.replace_strict(spans, default=0.0, return_dtype=pl.Float64).fill_null(0.0)
     if fluid is not None:
         jobs["run_time"][fluid.program_of >= 0] = math.inf
     if contention.strict:

@@ -326,7 +326,17 @@ ACTIVITY = np.dtype(
 ELEMENT = np.dtype([("weight", "f8"), ("run", "i8")], align=True)  # run: how many from here on weigh the same
 BESIDE = np.dtype([("activity", "i8"), ("next", "i8"), ("before", "i8")], align=True)  # elements on one resource
 DUE = np.dtype([("time", "f8"), ("activity", "i8")], align=True)
-CROWD = np.dtype([("executors", "i8"), ("squares", "i8"), ("host", "i8")], align=True)  # squares: summed over hosts
+CROWD = np.dtype(
+    [
+        ("executors", "i8"),
+        ("squares", "i8"),  # of executors on a host, summed over hosts
+        ("out", "f8"),  # the largest latency of a way out of a host, -1 before the first,
+        ("home", "f8"),  # and of one home
+        ("pair_out", "f8"),  # the two, out of a host and home to another, that are the largest together
+        ("pair_home", "f8"),
+    ],
+    align=True,
+)
 WAY = np.dtype([("first", "i8"), ("count", "i8"), ("latency", "f8")], align=True)  # part of a route, as links
 
 # What jobs do once they run.

@@ -76,7 +76,7 @@ def send(sharing: Sharing, routes: Routes, source: int, target: int, amount: flo
 
 @compiled
 def send_to_all(sharing: Sharing, routes: Routes, count: int, amount: float) -> bool:
-    """The same message from each executor to each other; False where there is no way. Hosts of a group are alike."""
+    """The same message from each executor to each other; False where there is no way."""
     found = _count_executors(routes, count)
     has_way = True
     for at in range(count):
@@ -100,7 +100,8 @@ def _count_executors(routes: Routes, count: int) -> int:
         group = routes.group[host]
         if crowds[group]["executors"] == 0:
             crowds[group]["squares"] = 0
-            crowds[group]["host"] = host
+            crowds[group]["out"] = crowds[group]["home"] = -1.0
+            crowds[group]["pair_out"] = crowds[group]["pair_home"] = 0.0
             routes.groups[found] = group
             found += 1
         crowds[group]["executors"] += 1
@@ -115,6 +116,7 @@ def _send_of_host(sharing: Sharing, routes: Routes, host: int, count: int, amoun
         return True
     routes.tally[host] = 0
     routes.crowds[routes.group[host]]["squares"] += here * here
+    _note_host(routes.crowds, routes.group[host], routes.leaving[host]["latency"], routes.arriving[host]["latency"])
     if here < count:
         outside = amount * (here * (count - here))
         _load_way(sharing, routes, routes.leaving, host, outside, amount)
@@ -125,6 +127,20 @@ def _send_of_host(sharing: Sharing, routes: Routes, host: int, count: int, amoun
         _load_way(sharing, routes, routes.itself, host, amount * (here * (here - 1)), amount)
         _note_latency(sharing.rule, routes.itself[host]["latency"], amount)
     return True
+
+
+@inlined
+def _note_host(crowds: Array, group: int, out: float, home: float) -> None:
+    """Note the latencies of one more host of a group: the slowest ways, and the slowest from a host to another."""
+    if crowds[group]["out"] >= 0.0:
+        if out + crowds[group]["home"] > crowds[group]["pair_out"] + crowds[group]["pair_home"]:
+            crowds[group]["pair_out"] = out
+            crowds[group]["pair_home"] = crowds[group]["home"]
+        if crowds[group]["out"] + home > crowds[group]["pair_out"] + crowds[group]["pair_home"]:
+            crowds[group]["pair_out"] = crowds[group]["out"]
+            crowds[group]["pair_home"] = home
+    crowds[group]["out"] = max(crowds[group]["out"], out)
+    crowds[group]["home"] = max(crowds[group]["home"], home)
 
 
 @compiled
@@ -139,8 +155,10 @@ def _send_between(sharing: Sharing, routes: Routes, one: int, other: int, amount
     if between[one, other]["count"] < 0:
         return False
     _load(sharing, routes, between[one, other]["first"], between[one, other]["count"], amount * pairs, amount)
-    latency = routes.leaving[crowds[one]["host"]]["latency"] + between[one, other]["latency"]
-    _note_latency(sharing.rule, latency + routes.arriving[crowds[other]["host"]]["latency"], amount)
+    out, home = crowds[one]["out"], crowds[other]["home"]
+    if one == other:
+        out, home = crowds[one]["pair_out"], crowds[one]["pair_home"]
+    _note_latency(sharing.rule, out + between[one, other]["latency"] + home, amount)
     return True
 
 

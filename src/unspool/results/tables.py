@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.instances import ON_DEMAND
-from unspool.engine.profiles import code_of
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT
 from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud
 from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
 from unspool.simulation.engine import Engine
+from unspool.workloads.references import spans_of
 
 __all__ = ["allocations_of", "attempts_of", "instances_of", "jobs_of", "machines_of", "outages_of"]
 
@@ -77,9 +77,10 @@ def _with_return_codes(engine: Engine, jobs: pl.DataFrame, ran: np.ndarray[Any, 
     """The code that each job returned: 0 is success, -1 that its walltime was over, -2 that it was killed."""
     profiles, fluid = engine.workload.profiles, engine.state.fluid
     codes = pl.Series("return_code", np.zeros(len(ran), np.int64) if fluid is None else fluid.codes[ran])
-    known = {name: code_of(profiles, name) for name in jobs["profile"].unique().drop_nulls()}
-    timed = jobs["profile"].replace_strict(known, default=None, return_dtype=pl.Int64)
-    codes = pl.select(pl.coalesce(timed, codes)).to_series()
+    timed = {name: span.code for name, span in spans_of(profiles).items() if span.code}
+    if timed:
+        told = jobs["profile"].replace_strict(timed, default=None, return_dtype=pl.Int64)
+        codes = pl.select(pl.coalesce(told, codes)).to_series()
     state = pl.col("state")
     jobs = jobs.with_columns(
         return_code=pl.when(state == "walltime")

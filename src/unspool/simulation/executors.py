@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy as np
 from unspool.engine.activities import TIMER, done_fraction
 from unspool.engine.programs import EACH, HOMOGENEOUS, RECEIVE, SEQUENCE, deliver
 from unspool.engine.setup import grow
-from unspool.engine.state import Array, Fluid
+from unspool.engine.state import RUNNING, Array, Fluid
 from unspool.errors import DecisionError
+from unspool.model.profile import Profile, Sequence
 from unspool.policies.base import Start
+from unspool.workloads.references import Span, spans_of
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
@@ -88,9 +91,16 @@ def tell(engine: Engine, job: int, text: str) -> None:
 
 def progress_of(engine: Engine, job: int) -> dict[str, Any] | None:
     """How far a running job is: of a profile the fraction done, of a sequence its place and how far that is."""
-    fluid = engine.state.fluid
-    if fluid is None or fluid.top[job] < 0:
+    if engine.core.fate[job]["state"] != RUNNING:
         return None
+    fluid = engine.state.fluid
+    if fluid is None or fluid.program_of[job] < 0:
+        name = engine.workload.column("profile")[int(engine.used[job])]
+        started = float(engine.attempts["start"][int(engine.core.fate[job]["attempt"])])
+        if name is None:
+            return None
+        profiles = engine.workload.profiles
+        return _timed_progress(profiles, spans_of(profiles), name, engine.now - started)
     frame = int(fluid.top[job])
     below: dict[str, Any] | None = None
     while frame >= 0:
@@ -108,3 +118,22 @@ def _progress_of_frame(engine: Engine, fluid: Fluid, frame: Array, below: dict[s
     if slot < 0 or fluid.sharing.activities[slot]["kind"] == TIMER:
         return {"profile_name": name, "progress": (engine.now - float(frame["since"])) / seconds if seconds else 0.0}
     return {"profile_name": name, "progress": done_fraction(fluid.sharing.activities, slot, engine.now)}
+
+
+def _timed_progress(
+    profiles: Mapping[str, Profile], spans: Mapping[str, Span], name: str, elapsed: float
+) -> dict[str, Any]:
+    """The same of a profile that is made of delays, and of which nothing is written down while it runs."""
+    profile = profiles[name]
+    if isinstance(profile, Sequence):
+        each = [spans[member].seconds for member in profile.members]
+        rounds = min(int(elapsed / sum(each)), profile.repeat - 1) if sum(each) > 0.0 else 0
+        elapsed -= rounds * sum(each)
+        at = 0
+        while at < len(each) - 1 and elapsed >= each[at]:
+            elapsed -= each[at]
+            at += 1
+        below = _timed_progress(profiles, spans, profile.members[at], elapsed)
+        return {"profile_name": name, "current_task_index": rounds * len(each) + at, "current_task": below}
+    seconds = spans[name].seconds
+    return {"profile_name": name, "progress": elapsed / seconds if seconds > 0.0 else 0.0}

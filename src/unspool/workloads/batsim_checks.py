@@ -10,7 +10,7 @@ from unspool.errors import shown
 from unspool.model.profile import Delay, HomogeneousTask, Merge, Profile, Receive, Staging, StorageTask, Task
 from unspool.workloads.batsim_fields import MOST_TIME
 from unspool.workloads.batsim_positions import Problems
-from unspool.workloads.references import delays_of, parts_first, references
+from unspool.workloads.references import parts_first, references, spans_of
 
 __all__ = ["Known", "check_profiles", "check_sizes", "near"]
 
@@ -26,7 +26,7 @@ class Known:
         # A file may have a delay for each of a million jobs, which lead nowhere.
         self.others = {name: profile for name, profile in profiles.items() if type(profile) is not Delay}
         order, self.circles = parts_first(self.others)
-        self.seconds = delays_of(profiles, order)
+        self.seconds = {name: span.seconds for name, span in spans_of(profiles).items()}
         self.sizes = _sizes(profiles, order)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from unspool.model.profile import Delay, ForkJoin, Merge, Profile, Receive, Sequence
 
-__all__ = ["delays_of", "parts_first", "reached", "references", "renamed"]
+__all__ = ["Span", "parts_first", "reached", "references", "renamed", "spans_of"]
 
 
 def references(profile: Profile) -> tuple[str, ...]:
@@ -85,28 +86,36 @@ def parts_first(profiles: Mapping[str, Profile]) -> tuple[list[str], list[tuple[
     return order, circles
 
 
-def delays_of(profiles: Mapping[str, Profile], order: Iterable[str]) -> dict[str, float]:
-    """How long each profile takes that is made of delays and sequences only; `order` has sequences, parts first.
+class Span(NamedTuple):
+    """How long a profile takes, and the code that it returns."""
+
+    seconds: float
+    code: int
+
+
+def spans_of(profiles: Mapping[str, Profile]) -> dict[str, Span]:
+    """How long each profile takes that is made of delays and sequences only: no others are known beforehand.
 
     A sequence ends with the first member that returns a code other than 0.
 
     >>> profiles = {"a": Delay(2.0), "bad": Delay(3.0, code=1), "s": Sequence(("a", "bad", "a"), repeat=2)}
-    >>> delays_of(profiles, ["s"])
+    >>> {name: span.seconds for name, span in spans_of(profiles).items()}
     {'a': 2.0, 'bad': 3.0, 's': 5.0}
     """
-    found = {name: profile.seconds for name, profile in profiles.items() if isinstance(profile, Delay)}
-    codes = {name: profile.code for name, profile in profiles.items() if profile.code}
-    for name in order:
+    found = {name: Span(profile.seconds, profile.code) for name, profile in profiles.items() if type(profile) is Delay}
+    if len(found) == len(profiles):
+        return found
+    for name in parts_first({name: profile for name, profile in profiles.items() if name not in found})[0]:
         profile = profiles[name]
         if isinstance(profile, Sequence) and all(member in found for member in profile.members):
-            found[name], codes[name] = _in_sequence(profile, found, codes)
+            found[name] = _in_sequence(profile, found)
     return found
 
 
-def _in_sequence(profile: Sequence, found: Mapping[str, float], codes: Mapping[str, int]) -> tuple[float, int]:
+def _in_sequence(profile: Sequence, found: Mapping[str, Span]) -> Span:
     total = 0.0
     for member in profile.members:
-        total += found[member]
-        if codes.get(member):
-            return total, codes[member]
-    return total * profile.repeat, profile.code
+        total += found[member].seconds
+        if found[member].code:
+            return Span(total, found[member].code)
+    return Span(total * profile.repeat, profile.code)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unspool.engine.profiles import is_timed
 from unspool.engine.setup import estimates_of
 from unspool.engine.shapes import Asked, shapes_of
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.results.audit.schedule import Schedule
+from unspool.workloads.references import spans_of
 
 __all__ = ["Array", "Match", "match"]
 
@@ -97,10 +97,11 @@ def match(schedule: Schedule, workload: Workload, platform: Platform) -> Match:
 
 def _run_times(workload: Workload) -> Array:
     """As the log says; NaN of jobs that share a network, of which nobody knows it beforehand."""
-    known = {name: is_timed(workload.profiles, name) for name in workload.profiles}
-    timed = workload.column("profile").replace_strict(known, default=True, return_dtype=pl.Boolean)
     run_time: Array = workload.table["run_time"].to_numpy()
-    return run_time if timed.all() else np.where(timed.to_numpy(), run_time, np.nan)
+    unknown = pl.Series(list(workload.profiles.keys() - spans_of(workload.profiles).keys()), dtype=pl.String)
+    if not len(unknown):
+        return run_time
+    return np.where(workload.column("profile").is_in(unknown).fill_null(False).to_numpy(), np.nan, run_time)
 
 
 def _named_as_in_log(schedule: Schedule, ids: pl.Series) -> pl.Series:
