@@ -110,7 +110,6 @@ def test_a_job_says_something_and_pauses():
     assert script.heard == [(0.0, "a", {"n": 1})]
 
 
-@pytest.mark.xfail(strict=True, reason="what is new is forgotten before a policy that yields has looked at it")
 def test_a_policy_that_yields_its_decisions_hears_messages_too():
     heard = []
 
@@ -122,7 +121,6 @@ def test_a_policy_that_yields_its_decisions_hears_messages_too():
     assert heard == [{"n": 1}]
 
 
-@pytest.mark.xfail(strict=True, reason="a mapping without machines is left out in silence")
 def test_a_mapping_counts_where_the_platform_chooses_the_machines():
     script = Script().at(0, Start("a", mapping=[1, 0]))
     where = cluster(2, speeds=(1e9, 4e9))
@@ -270,7 +268,7 @@ def lost(rows, profiles, *outages, where=None, policy="fcfs", **options):
 @pytest.mark.parametrize(
     "walltime",
     [
-        pytest.param(None, marks=pytest.mark.xfail(strict=True, reason="outages stop where no event is to come")),
+        None,
         50.0,
     ],
 )
@@ -315,7 +313,6 @@ def test_a_machine_that_opens_while_its_job_is_still_there_is_that_jobs():
     assert found[2:] == [("c", near(8.0), near(10.0), "completed"), ("d", near(10.0), near(12.0), "completed")]
 
 
-@pytest.mark.xfail(strict=True, reason="a kill gives back the machine as if it were open")
 def test_a_job_that_is_killed_on_a_closed_machine_does_not_open_it():
     script = Script().at(0, Start("a")).at(3, Kill("a")).at(4, Start("b"))
     rows = [(0, 1, 50, "t"), (0, 2, 50, "d2")]

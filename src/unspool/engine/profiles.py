@@ -255,7 +255,9 @@ class _Writer:
         if chosen in places:
             at = places[chosen]
             if hosts[at].role != "storage":
-                raise InputError(f"profile '{name}': host '{chosen}' is no storage; give it that role (-r {chosen}:storage)")
+                raise InputError(
+                    f"profile '{name}': host '{chosen}' is no storage; give it that role (-r {chosen}:storage)"
+                )
             return at
         storages = [at for at, host in enumerate(hosts) if host.role == "storage"]
         if label in self.contention.storage:

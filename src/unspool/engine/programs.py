@@ -14,16 +14,17 @@ from unspool.engine.state import COMPLETED, FAILED, NEVER, RUNNING, Core, Fluid,
 from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send, send_to_all
 
 __all__ = [
-    "DELAY", "EACH", "FORK_JOIN", "HOMOGENEOUS", "MATRIX", "NOBODY", "NO_ROOM_LEFT", "RECEIVE", "SEND", "SEQUENCE",
-    "STAGING", "STORAGE", "TOTAL", "TOTAL_V4", "deliver", "fluid_outcome", "forget_job", "is_stale_fluid_end",
-    "launch", "next_activity", "room_to_go_on", "take_finished",
+    "DELAY", "EACH", "FORK_JOIN", "HOMOGENEOUS", "MATRIX", "NOBODY", "NO_ROOM_LEFT", "OUT_OF_BREATH", "RECEIVE",
+    "SEND", "SEQUENCE", "STAGING", "STORAGE", "TOTAL", "TOTAL_V4", "deliver", "fluid_outcome", "forget_job",
+    "is_stale_fluid_end", "launch", "next_activity", "room_to_go_on", "take_finished",
 ]  # fmt: skip
 
 DELAY, HOMOGENEOUS, MATRIX, STORAGE, STAGING, SEQUENCE, FORK_JOIN, SEND, RECEIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 EACH, TOTAL, TOTAL_V4 = 0, 1, 2  # how amounts are spread over executors
 _MATCH, _NO_MATCH, _NO_MESSAGE = 0, 1, 2
 _NONE = -1
-NOBODY, NO_ROOM_LEFT = -1, -2
+NOBODY, NO_ROOM_LEFT, OUT_OF_BREATH = -1, -2, -3
+_MOST_STEPS = 1 << 18
 
 
 @compiled
@@ -71,11 +72,16 @@ def next_activity(core: Core, fluid: Fluid | None) -> float:
 def take_finished(core: Core, place: Place | None, fluid: Fluid | None) -> int:
     """Go on with all jobs of which an activity is over by now, up to one that is over as a whole, which is returned.
 
-    `NOBODY`: none is; `NO_ROOM_LEFT`: there is no room to go on, and it must be called again.
+    `NOBODY`: none is; `NO_ROOM_LEFT`: there is no room to go on, and it must be called again; `OUT_OF_BREATH`: many
+    steps were made, and it must be called again after Python had a turn.
     """
     if fluid is None or place is None:
         return NOBODY
     while room_to_go_on(fluid):
+        fluid.rule[0]["steps"] += 1
+        if fluid.rule[0]["steps"] >= _MOST_STEPS:
+            fluid.rule[0]["steps"] = 0
+            return OUT_OF_BREATH
         frame = take_due(fluid.sharing, core.clock[0]["now"])
         if frame < 0:
             return NOBODY

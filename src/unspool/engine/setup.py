@@ -139,9 +139,7 @@ def _jobs(workload: Workload, asked: Asked, used: Array, estimate: Array, kill_a
     return jobs
 
 
-def _set_run_times(
-    jobs: Array, workload: Workload, used: Array, fluid: Fluid | None, contention: Contention
-) -> None:
+def _set_run_times(jobs: Array, workload: Workload, used: Array, fluid: Fluid | None, contention: Contention) -> None:
     """Delays take their time. Jobs that share a network end when they have run; strictly, delays cut by it never do."""
     is_unsaid = jobs["run_time"] == 0.0
     if workload.profiles and is_unsaid.any():

@@ -343,6 +343,7 @@ WAY = np.dtype([("first", "i8"), ("count", "i8"), ("latency", "f8")], align=True
 FLUID = np.dtype(
     [
         ("launched", "i8"),  # attempts whose jobs have begun to do what they do
+        ("steps", "i8"),  # of jobs since Python last had a turn
         ("strict", "i8"),  # 1: a delay that ends with the walltime is cut by it, as in Batsim
         ("slots", "i8"),  # of frames that were ever in use,
         ("spare", "i8"),  # and the first of those given back, -1 for none
@@ -352,6 +353,7 @@ FLUID = np.dtype(
         ("elements", "i8"),  # and elements of a task
         ("said", "i8"),  # messages of jobs,
         ("letters", "i8"),  # and messages to them
+        ("seated", "i8"),  # executors that were mapped
         ("stuck", "i8"),  # a job whose task has no way between two of its hosts; -1: none has
     ],
     align=True,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from unspool.engine.instances import ON_DEMAND
-from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT
+from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT, Array
 from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud
 from unspool.model.platform import MachineType, Platform
@@ -38,7 +36,7 @@ def attempts_of(engine: Engine) -> pl.DataFrame:
             "start_time": np.ascontiguousarray(attempts["start"]),
             "finish_time": np.ascontiguousarray(attempts["finish"]),
             "cores": engine.core.jobs["size"][attempts["job"]],
-            "how": _how(np.ascontiguousarray(attempts["how"])),
+            "how": _how(_endings(engine, _codes(engine))),
         }
     )
 
@@ -49,6 +47,8 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
     ran = np.flatnonzero(last >= 0)
     last = last[ran]
     attempts = engine.core.attempts
+    codes = _codes(engine)
+    how = _endings(engine, codes)[last]
     table = engine.workload.table
     names = (*_KEPT, *_KEPT_IN_CLOUD) if engine.platform.cloud is not None else _KEPT
     kept = table.select(name for name in names if name in table.columns)
@@ -58,11 +58,11 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
         cores=engine.core.jobs["size"][ran],
         start_time=attempts["start"][last],
         finish_time=attempts["finish"][last],
-        state=_how(attempts["how"][last]),
+        state=_how(how),
         attempts=np.bincount(engine.attempts["job"], minlength=len(engine.core.jobs))[ran],
     ).with_columns(job_times())
-    if "profile" in table.columns:
-        jobs = _with_return_codes(engine, jobs, ran)
+    if codes is not None:
+        jobs = jobs.with_columns(return_code=_return_codes(engine, codes, ran, how))
     if engine.platform.cloud is not None and engine.place is not None:
         jobs = jobs.with_columns(machines=engine.place.shapes["units"][engine.core.jobs["shape"][ran]])
     if engine.annotations:
@@ -73,24 +73,34 @@ def jobs_of(engine: Engine) -> pl.DataFrame:
     return jobs
 
 
-def _with_return_codes(engine: Engine, jobs: pl.DataFrame, ran: np.ndarray[Any, Any]) -> pl.DataFrame:
-    """The code that each job returned: 0 is success, -1 that its walltime was over, -2 that it was killed."""
-    profiles, fluid = engine.workload.profiles, engine.state.fluid
-    codes = pl.Series("return_code", np.zeros(len(ran), np.int64) if fluid is None else fluid.codes[ran])
-    timed = {name: span.code for name, span in spans_of(profiles).items() if span.code}
-    if timed:
-        told = jobs["profile"].replace_strict(timed, default=None, return_dtype=pl.Int64)
-        codes = pl.select(pl.coalesce(told, codes)).to_series()
-    state = pl.col("state")
-    jobs = jobs.with_columns(
-        return_code=pl.when(state == "walltime")
-        .then(-1)
-        .when(state.is_in(["killed", "lost"]))
-        .then(-2)
-        .otherwise(codes)
-    )
-    failed = (state == "completed") & (pl.col("return_code") != 0)
-    return jobs.with_columns(state=pl.when(failed).then(pl.lit("failed", jobs["state"].dtype)).otherwise(state))
+def _codes(engine: Engine) -> Array | None:
+    """The code that each job of the run returns when nobody stops it; None where no job has a profile."""
+    if "profile" not in engine.workload.table.columns:
+        return None
+    fluid = engine.state.fluid
+    codes = np.zeros(len(engine.used), np.int64) if fluid is None else fluid.codes
+    timed = {name: span.code for name, span in spans_of(engine.workload.profiles).items() if span.code}
+    if not timed:
+        return codes
+    names = engine.workload.table["profile"].gather(pl.Series(engine.used))
+    told = names.replace_strict(timed, default=None, return_dtype=pl.Int64)
+    return pl.select(pl.coalesce(told, pl.Series(codes))).to_series().to_numpy()
+
+
+def _endings(engine: Engine, codes: Array | None) -> Array:
+    """How each attempt ended; a delay that returns a code other than 0 has failed too."""
+    how = np.ascontiguousarray(engine.attempts["how"])
+    if codes is not None:
+        how[(how == COMPLETED) & (codes[engine.attempts["job"]] != 0)] = FAILED
+    return how
+
+
+def _return_codes(engine: Engine, codes: Array, ran: Array, how: Array) -> Array:
+    """What jobs returned: -1 where the walltime was over or a delay was killed, -2 where work was."""
+    fluid = engine.state.fluid
+    works = np.zeros(len(ran), bool) if fluid is None else fluid.program_of[ran] >= 0
+    is_cut = (how == KILLED) | (how == LOST)
+    return np.where(how == TIMED_OUT, -1, np.where(is_cut, np.where(works, -2, -1), codes[ran]))
 
 
 def outages_of(engine: Engine) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from unspool.engine.guess import ELSEWHERE
+from unspool.engine.guess import ELSEWHERE, EXACT
 from unspool.engine.order import fixed_keys
 from unspool.engine.queue import empty_slots, fill_slot
 from unspool.engine.setup import no_later, no_plan, no_shadow
@@ -114,6 +114,10 @@ def _guess(engine: Engine, policy: CompiledScheduler) -> Guess | None:
         return None
     rule = np.zeros(1, GUESS)
     rule["kind"] = getattr(policy.predictor, "kind", ELSEWHERE)
+    if engine.state.fluid is not None and rule[0]["kind"] == EXACT:
+        raise InputError(
+            "predictor exact: jobs share processors or a network here, and nobody knows beforehand how long they take"
+        )
     user, users = _users(engine)
     return Guess(rule, user, np.zeros((users, 2)), np.zeros(users, np.int64), np.zeros(len(engine.used), np.int64))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unspool.engine.events import WAKE
 from unspool.engine.journal import cancel_end, end_attempt, reject_waiting, release_dependents
 from unspool.engine.machines import free_machines
+from unspool.engine.outages import keep_down
 from unspool.engine.profile import give_back_time
 from unspool.engine.programs import forget_job
 from unspool.engine.selection import pick
@@ -106,6 +107,7 @@ def _kill(engine: Engine, decision: Kill) -> None:
     cancel_end(core, job)
     forget_job(core, state.fluid, job)
     free_machines(core, state.place, job)
+    keep_down(core, state.place, state.outage, job)
     give_back_time(core, state.plan, job)
     end_attempt(core, job, KILLED)
     release_dependents(core, state.links, job)

@@ -11,7 +11,7 @@ import numpy as np
 from unspool.engine.activities import TIMER, done_fraction
 from unspool.engine.programs import EACH, HOMOGENEOUS, RECEIVE, SEQUENCE, deliver
 from unspool.engine.setup import grow
-from unspool.engine.state import RUNNING, Array, Fluid
+from unspool.engine.state import RUNNING, Array, Fluid, longer
 from unspool.errors import DecisionError
 from unspool.model.profile import Profile, Sequence
 from unspool.policies.base import Start
@@ -61,17 +61,17 @@ def seat_executors(engine: Engine, job: int, decision: Start) -> None:
         if not len(mapping) or mapping.min() < 0 or mapping.max() >= len(machines):
             raise DecisionError(f"{decision!r}: the mapping names a place outside of its {len(machines)} machines")
         seats = machines[mapping]
-    first = len(fluid.executors)
+    first = int(fluid.rule[0]["seated"])
+    fluid.rule[0]["seated"] += len(seats)
     fluid.seats[job] = (first, len(seats), int(engine.core.jobs[job]["size"]) - given)
     engine.core.clock[0]["free"] += fluid.seats[job]["spare"]
-    routes = fluid.routes
+    executors, routes = longer(fluid.executors, first + len(seats)), fluid.routes
+    executors[first : first + len(seats)] = seats
     if len(seats) + 2 > len(routes.crew):
         more = np.zeros(2 * len(seats), np.int64)
         routes = routes._replace(crew=more, flops=np.zeros(len(more)))
         fluid.rule[0]["elements"] += 2 * len(seats)
-    engine.state = engine.state._replace(
-        fluid=fluid._replace(executors=np.concatenate([fluid.executors, seats]), routes=routes)
-    )
+    engine.state = engine.state._replace(fluid=fluid._replace(executors=executors, routes=routes))
 
 
 def tell(engine: Engine, job: int, text: str) -> None:

@@ -23,7 +23,8 @@ from unspool.engine.outages import change_machine, keep_down, next_change
 from unspool.engine.plans import room_to_plan
 from unspool.engine.profile import give_back_time
 from unspool.engine.programs import (
-    NO_ROOM_LEFT,
+    NOBODY,
+    OUT_OF_BREATH,
     fluid_outcome,
     forget_job,
     is_stale_fluid_end,
@@ -37,6 +38,7 @@ from unspool.engine.state import (
     DONE,
     NEVER,
     OUTAGES,
+    PAUSE,
     PREDICT,
     ROOM,
     UNTIL,
@@ -98,8 +100,8 @@ def to_next_decision(state: State) -> int:
         stops = False
         while True:
             over = take_finished(core, state.place, state.fluid)  # before walltimes end: who ends with one is done
-            if over == NO_ROOM_LEFT:
-                status = ROOM
+            if over < NOBODY:
+                status = PAUSE if over == OUT_OF_BREATH else ROOM
                 break
             is_event = over >= 0 or (clock[0]["events"] > 0 and events[0]["time"] <= instant)
             kind = events[0]["order"] >> KIND_SHIFT if is_event else WAKE
