@@ -47,11 +47,9 @@ def _start(engine: Engine, decision: Start) -> None:
         return
     if decision.machines is not None:
         _pick_named(engine, place, job, decision)
-        seat_executors(engine, job, decision)
-    elif decision.mapping is not None:
-        raise DecisionError(f"{_name(decision)}: a mapping says which of some machines; name them")
     elif not pick(core, place, job):
         raise DecisionError(f"{_name(decision)} at {engine.now:g} s: no machines have room for it")
+    seat_executors(engine, job, decision)
     start_on_picked(core, place, job)
 
 
