@@ -78,8 +78,9 @@ def _with_return_codes(engine: Engine, jobs: pl.DataFrame, ran: np.ndarray[Any, 
     profiles, fluid = engine.workload.profiles, engine.state.fluid
     codes = pl.Series("return_code", np.zeros(len(ran), np.int64) if fluid is None else fluid.codes[ran])
     known = {name: code_of(profiles, name) for name in jobs["profile"].unique().drop_nulls()}
-    timed = jobs["profile"].replace_strict(known, default=None, return_dtype=pl.Int64)
-    codes = pl.select(pl.coalesce(timed, codes)).to_series()
+    if any(code != 0 for code in known.values()):
+        timed = jobs["profile"].replace_strict(known, default=None, return_dtype=pl.Int64)
+        codes = pl.select(pl.coalesce(timed, codes)).to_series()
     state = pl.col("state")
     jobs = jobs.with_columns(
         return_code=pl.when(state == "walltime")
