@@ -226,8 +226,10 @@ def _workload(jobs: Jobs, known: Known, text: bytes, path: AnyPath, workload: st
         notes.append(f"{idle} of {len(known.profiles)} profiles are named by no job and no other profile that is used")
     table = table.with_columns(pl.col("submit_time").clip(lower_bound=0.0))
     is_used = table["cores"] > 0
-    rejected = _rejected(table.filter(~is_used), text) if not is_used.all() else rejected_table()
-    kept = table.filter(is_used).drop("place")
+    kept, rejected = table, rejected_table()
+    if not is_used.all():
+        kept, rejected = table.filter(is_used), _rejected(table.filter(~is_used), text)
+    kept = kept.drop("place")
     kept = kept.select(column for column in kept.columns if column in _NEEDED or kept[column].count())
     facts |= {"notes": tuple(notes), "rejected": rejected, "profiles": MappingProxyType(dict(known.profiles))}
     # All is checked and sorted; `Workload.of` would refuse times that Batsim takes.

@@ -32,8 +32,8 @@ class Jobs(NamedTuple):
     """
 
     ids: list[str] | pl.Series
-    subtimes: list[float]
-    res: list[int]
+    subtimes: list[float] | pl.Series
+    res: list[int] | pl.Series
     walltimes: list[float | None] | pl.Series
     profiles: list[str] | pl.Series
     free: list[dict[str, Any] | None]
@@ -87,7 +87,7 @@ def plain_jobs(raw: msgspec.Raw, known: Known, *, is_version_5: bool) -> Jobs | 
     if not is_fine:
         return None
     counts = {**dict.fromkeys(_READ, len(found)), "walltime": limits.count()}
-    return Jobs(ids, subtimes, res, limits.set(is_none, None), profiles, free or [], counts)
+    return Jobs(ids, pl.Series(subtimes), pl.Series(res), limits.set(is_none, None), profiles, free or [], counts)
 
 
 def _free_fields(raw: msgspec.Raw) -> list[dict[str, Any] | None]:

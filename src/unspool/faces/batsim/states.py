@@ -83,7 +83,7 @@ def _machine_counts(result: Result) -> _Ints:
 
 
 def _job_events(result: Result) -> pl.DataFrame:
-    """Starts and ends by rank, which is their order at one time: attempt, and by how many machines with a job change."""
+    """Starts and ends by rank, which is their order at one time: attempt, and how many machines more have a job."""
     attempts = result.attempts
     held = pl.Series(_machine_counts(result))
     took_time = attempts["finish_time"] > attempts["start_time"]
