@@ -182,11 +182,11 @@ def _parts_of(values: pl.Series) -> Iterator[memoryview | bytes]:
     """The values of a column as bytes that do not depend on the machine or on how Polars keeps them."""
     if values.dtype == pl.String:
         lengths = values.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
-        yield memoryview(lengths.astype("<i8", copy=False))
+        yield lengths.astype("<i8", copy=False).data
         yield str(values.str.join("")[0]).encode()
         return
     kind = "<f8" if values.dtype == pl.Float64 else "<i8"
-    yield memoryview(values.fill_null(0).to_numpy().astype(kind, copy=False))
+    yield values.fill_null(0).to_numpy().astype(kind, copy=False).data
     if values.null_count():
         yield values.is_null().to_numpy().tobytes()
 
