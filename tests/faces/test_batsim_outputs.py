@@ -2,6 +2,8 @@ import json
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from tests.faces.batsim_build import GOLDEN, golden_rows, golden_schedule, jobs, machines, replayed
 
 from unspool.errors import InputError
-from unspool.faces.batsim.outputs import check_prefix, general_texts, outputs_of, write_outputs
+from unspool.faces.batsim.outputs import Outputs, check_prefix, general_texts, outputs_of, write_outputs
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.profile import Delay
 from unspool.policies.base import Annotate, Reject, Start
@@ -219,3 +221,23 @@ def test_a_prefix_below_a_file_is_refused_before_the_run(tmp_path):
         check_prefix(f"{tmp_path}/file/out")
     with pytest.raises(InputError, match="is empty"):
         check_prefix("")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.none()
+        | st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
+        | st.integers(-10, 10**9).map(lambda halves: halves / 2e6)
+        | st.integers(0, 10**12).map(lambda cents: cents / 100),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_times_have_six_decimals_of_their_exact_value(values):
+    rows = pl.DataFrame({"job_id": "a", "workload_name": "w0", "profile": "p", "metadata": "", "stretch": values},
+                        schema_overrides={"stretch": pl.Float64})  # fmt: skip
+    with TemporaryDirectory() as folder:
+        write_outputs(Outputs(rows, pl.DataFrame(), {}, {}, {}), f"{folder}/", states=False)
+        written = Path(folder, "jobs.csv").read_text().splitlines()[1:]
+    assert [line.rpartition(",")[2] for line in written] == ["" if v is None else f"{v:.6f}" for v in values]

@@ -6,7 +6,7 @@ metrics and the writers read them and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -167,7 +167,8 @@ class Workload:
             values = self.table[name]
             if name != "line" and values.null_count() < len(values):
                 mark.update(f"{name}:{len(values)}:".encode())
-                mark.update(_bytes_of(values))
+                for part in _parts_of(values):
+                    mark.update(part)
         for name in sorted(self.profiles):
             mark.update(f"{name}={self.profiles[name]!r};".encode())
         return mark.hexdigest()
@@ -177,14 +178,17 @@ class Workload:
         return head + self.table.head(10)._repr_html_()
 
 
-def _bytes_of(values: pl.Series) -> bytes:
+def _parts_of(values: pl.Series) -> Iterator[memoryview | bytes]:
     """The values of a column as bytes that do not depend on the machine or on how Polars keeps them."""
     if values.dtype == pl.String:
         lengths = values.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
-        return bytes(lengths.astype("<i8").tobytes() + str(values.str.join("")[0]).encode())
-    missing = values.is_null().to_numpy().tobytes() if values.null_count() else b""
+        yield lengths.astype("<i8", copy=False).data
+        yield str(values.str.join("")[0]).encode()
+        return
     kind = "<f8" if values.dtype == pl.Float64 else "<i8"
-    return bytes(values.fill_null(0).to_numpy().astype(kind).tobytes() + missing)
+    yield values.fill_null(0).to_numpy().astype(kind, copy=False).data
+    if values.null_count():
+        yield values.is_null().to_numpy().tobytes()
 
 
 def _cast(values: pl.Series, column: Column, name: str) -> pl.Series:

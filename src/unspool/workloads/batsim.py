@@ -37,7 +37,7 @@ _OURS = (b'"jobs"', b'"profiles"', b'"nb_res"')
 # What files say of themselves; Batsim does not look at it either.
 _ABOUT = ("version", "command", "date", "description", "comments")
 _TYPES = {
-    **dict.fromkeys(("submit_time", "run_time", "walltime"), pl.Float64),
+    **dict.fromkeys(("submit_time", "walltime"), pl.Float64),
     **dict.fromkeys(("cores", "machines"), pl.Int64),
     **dict.fromkeys(("job_id", "profile"), pl.String),
 }
@@ -165,10 +165,10 @@ def _jobs(parts: Parts, known: Known, workload: str, problems: Problems) -> Jobs
         return jobs
     found = _decoded(parts, "jobs")
     if isinstance(found, list):
-        return read_jobs(parts["jobs"], found, known, workload, problems, is_version_5=is_version_5)
+        return read_jobs(found, known, workload, problems, is_version_5=is_version_5)
     what = f"jobs is {told(found)}" if "jobs" in parts else "no jobs"
     problems.of_file("jobs", f"{what}; expected an array of objects, one a job")
-    return Jobs([], [], [], [], [], [])
+    return Jobs([], [], [], [], [], [], {})
 
 
 def _decoded(parts: Parts, field: str) -> Any:
@@ -183,12 +183,15 @@ def _decoded(parts: Parts, field: str) -> Any:
 
 def _may_repeat(text: bytes, parts: Parts, profiles: Mapping[str, Any], jobs: Jobs) -> bool:
     """Whether a name may stand twice where it counts; then the text is scanned, which takes longer."""
-    top = {name: 1 for name in ("nb_res", "profiles", "jobs") if name in parts}
     fields = Counter(name for each in profiles.values() if isinstance(each, dict) for name in each)
+    # Each member of an object has a colon of its own: no more of them than members, and none stands twice.
+    if text.count(b":") == len(parts) + len(profiles) + fields.total() + sum(jobs.counts.values()):
+        return False
+    top = {name: 1 for name in ("nb_res", "profiles", "jobs") if name in parts}
     return (
         has_repeats(text, top)
         or ("profiles" in parts and has_repeats(bytes(parts["profiles"]), fields))
-        or jobs.may_repeat
+        or ("jobs" in parts and has_repeats(bytes(parts["jobs"]), jobs.counts))
     )
 
 
@@ -202,28 +205,31 @@ def _workload(jobs: Jobs, known: Known, text: bytes, path: AnyPath, workload: st
         {
             "job_id": jobs.ids,
             "submit_time": jobs.subtimes,
-            "run_time": [known.seconds.get(name, 0.0) for name in jobs.profiles],
             "cores": jobs.res,
             "machines": jobs.res,
             "walltime": jobs.walltimes,
             "profile": jobs.profiles,
         },
         schema_overrides=_TYPES,
-    ).with_row_index("place")
+    )
+    seconds = table["profile"].replace_strict(known.seconds, default=0.0, return_dtype=pl.Float64)
+    table = table.insert_column(2, seconds.alias("run_time")).with_row_index("place")
     notes = list(facts["notes"])
     table = table.with_columns(_free_columns(jobs, workload, notes))
     table = table.sort("submit_time", "job_id").with_columns(line=pl.int_range(1, len(table) + 1, dtype=pl.Int64))
     early = int((table["submit_time"] < 0).sum())
     if early:
         notes.append(f"{early} jobs have a subtime below 0: they are submitted at once, at 0")
-    used = set(jobs.profiles)
+    used = set(table["profile"].unique())
     idle = len(known.profiles) - len(reached(known.profiles, used) if known.others else used)
     if idle:
         notes.append(f"{idle} of {len(known.profiles)} profiles are named by no job and no other profile that is used")
     table = table.with_columns(pl.col("submit_time").clip(lower_bound=0.0))
     is_used = table["cores"] > 0
-    rejected = _rejected(table.filter(~is_used), text) if not is_used.all() else rejected_table()
-    kept = table.filter(is_used).drop("place")
+    kept, rejected = table, rejected_table()
+    if not is_used.all():
+        kept, rejected = table.filter(is_used), _rejected(table.filter(~is_used), text)
+    kept = kept.drop("place")
     kept = kept.select(column for column in kept.columns if column in _NEEDED or kept[column].count())
     facts |= {"notes": tuple(notes), "rejected": rejected, "profiles": MappingProxyType(dict(known.profiles))}
     # All is checked and sorted; `Workload.of` would refuse times that Batsim takes.

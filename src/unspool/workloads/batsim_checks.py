@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from types import NoneType
 
@@ -52,7 +52,7 @@ def check_profiles(known: Known, problems: Problems) -> None:
 
 
 def check_sizes(
-    known: Known, ids: Sequence[str], res: Sequence[int], profiles: Sequence[str], problems: Problems
+    known: Known, ids: Iterable[str], res: Iterable[int], profiles: Iterable[str], problems: Problems
 ) -> None:
     """Jobs whose number of machines is not that of the tasks in their profile; those with none are set apart later."""
     if not known.sizes:

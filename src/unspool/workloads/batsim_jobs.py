@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+import polars as pl
 
 from unspool.errors import shown
 from unspool.model.workload import MOST_CORES
 from unspool.workloads.batsim_checks import Known, near
 from unspool.workloads.batsim_fields import MOST_TIME, is_number, is_whole, told
-from unspool.workloads.batsim_positions import Problems, has_repeats
+from unspool.workloads.batsim_positions import Problems
 
 __all__ = ["FREE_FIELDS", "Jobs", "meaning_of", "plain_jobs", "read_jobs"]
 
@@ -25,18 +26,18 @@ _READ = ("id", "subtime", "res", "walltime", "profile")
 
 
 class Jobs(NamedTuple):
-    """The jobs of a file, as columns, in the order of the file; `free` has the free fields of those that have any.
+    """The jobs of a file, as columns, in the order of the file; `free` is empty where none has any free fields.
 
-    `may_repeat` says that a field that Batsim reads may stand twice in one job.
+    `counts` says how many jobs have each of the fields that Batsim reads.
     """
 
-    ids: list[str]
-    subtimes: list[float]
-    res: list[int]
-    walltimes: list[float | None]
-    profiles: list[str]
+    ids: list[str] | pl.Series
+    subtimes: list[float] | pl.Series
+    res: list[int] | pl.Series
+    walltimes: list[float | None] | pl.Series
+    profiles: list[str] | pl.Series
     free: list[dict[str, Any] | None]
-    may_repeat: bool = False
+    counts: Mapping[str, int]
 
 
 class _Job(msgspec.Struct, gc=False):
@@ -69,26 +70,24 @@ def plain_jobs(raw: msgspec.Raw, known: Known, *, is_version_5: bool) -> Jobs | 
             return None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    ids = [job.id if type(job.id) is str else str(job.id) for job in found]
     res = [job.res for job in found]
     subtimes = [job.subtime for job in found]
-    given = [job.walltime for job in found]
-    profiles = [job.profile for job in found]
-    limited = [limit for limit in given if limit is not msgspec.UNSET]
-    counts = {**dict.fromkeys(("id", "subtime", "res", "profile"), len(found)), "walltime": len(limited)}
+    ids = pl.Series([str(job.id) for job in found], dtype=pl.String)
+    profiles = pl.Series([job.profile for job in found], dtype=pl.String)
+    limits = pl.Series([None if job.walltime is msgspec.UNSET else job.walltime for job in found], dtype=pl.Float64)
+    is_none = (limits == -1.0) & (not is_version_5)
     is_fine = (
-        all(0 < limit <= MOST_TIME or (limit == -1 and not is_version_5) for limit in limited)
-        and all(0 <= size <= MOST_CORES for size in res)
-        and max(map(abs, subtimes), default=0) <= MOST_TIME
-        and len(set(ids)) == len(ids)
-        and not any("!" in each for each in ids)
-        and known.names.keys() >= set(profiles)
-        and not has_repeats(bytes(raw), counts)
+        ((limits > 0.0) & (limits <= MOST_TIME) | is_none).all()
+        and 0 <= min(res, default=0) <= max(res, default=0) <= MOST_CORES
+        and -MOST_TIME <= min(subtimes, default=0.0) <= max(subtimes, default=0.0) <= MOST_TIME
+        and ids.n_unique() == len(ids)
+        and not ids.str.contains("!", literal=True).any()
+        and known.names.keys() >= set(profiles.unique())
     )
     if not is_fine:
         return None
-    walltimes = [None if limit is msgspec.UNSET or limit == -1 else limit for limit in given]
-    return Jobs(ids, subtimes, res, walltimes, profiles, free or [None] * len(ids))
+    counts = {**dict.fromkeys(_READ, len(found)), "walltime": limits.count()}
+    return Jobs(ids, pl.Series(subtimes), pl.Series(res), limits.set(is_none, None), profiles, free or [], counts)
 
 
 def _free_fields(raw: msgspec.Raw) -> list[dict[str, Any] | None]:
@@ -99,16 +98,14 @@ def _free_fields(raw: msgspec.Raw) -> list[dict[str, Any] | None]:
     return [job or None for job in found]
 
 
-def read_jobs(
-    raw: msgspec.Raw, given: Sequence[Any], known: Known, workload: str, problems: Problems, *, is_version_5: bool
-) -> Jobs:
+def read_jobs(given: Sequence[Any], known: Known, workload: str, problems: Problems, *, is_version_5: bool) -> Jobs:
     """The jobs one by one; what is wrong goes to `problems`, and whatever stands for it is in the columns."""
-    jobs = Jobs([], [], [], [], [], [])
+    rows: list[tuple[str, float, int, float | None, str, dict[str, Any] | None]] = []
     seen: dict[str, int] = {}
     for place, job in enumerate(given):
         if not isinstance(job, dict):
             problems.of_job(place, None, None, f"is {told(job)}; expected an object")
-            _append(jobs, ("", 0.0, 0, None, "", None))
+            rows.append(("", 0.0, 0, None, "", None))
             continue
         job_id = _id(job, place, workload, problems)
         if job_id is not None and seen.setdefault(job_id, place) != place:
@@ -116,7 +113,7 @@ def read_jobs(
             problems.of_job(place, job_id, "id", what)
         free = {name: value for name, value in job.items() if name not in _READ}
         res = _res(job, place, job_id, problems)
-        columns = (
+        row = (
             job_id if job_id is not None else f"number {place + 1}",
             _subtime(job, place, job_id, problems),
             res,
@@ -124,23 +121,16 @@ def read_jobs(
             _profile(job, place, job_id, known, problems),
             free or None,
         )
-        _append(jobs, columns)
+        rows.append(row)
         if MAPPING in free:
             _check_mapping(free[MAPPING], res, place, job_id, problems)
         if "dependencies" in free:
             _check_dependencies(free["dependencies"], place, job_id, problems)
     counts = {name: sum(isinstance(job, dict) and name in job for job in given) for name in _READ}
-    return jobs._replace(may_repeat=has_repeats(bytes(raw), counts))
-
-
-def _append(jobs: Jobs, values: tuple[str, float, int, float | None, str, dict[str, Any] | None]) -> None:
-    job_id, subtime, res, walltime, profile, free = values
-    jobs.ids.append(job_id)
-    jobs.subtimes.append(subtime)
-    jobs.res.append(res)
-    jobs.walltimes.append(walltime)
-    jobs.profiles.append(profile)
-    jobs.free.append(free)
+    return Jobs(
+        [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows],
+        [row[3] for row in rows], [row[4] for row in rows], [row[5] for row in rows], counts,
+    )  # fmt: skip
 
 
 def meaning_of(field: str, value: Any, workload: str | None = None) -> str | float | None:

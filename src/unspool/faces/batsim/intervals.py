@@ -7,20 +7,19 @@ import polars as pl
 
 __all__ = ["interval_texts"]
 
-_Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
-_SPACE, _DASH, _NEWLINE = b" -\n"
+_Ints = np.ndarray[tuple[int], np.dtype[np.int32]]
+_Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def interval_texts(allocations: pl.DataFrame, attempts: int) -> pl.Series:
     """The machines of each attempt, by its number; empty where it has none, as on a pool."""
     rows = allocations.select("attempt", "first_machine", "last_machine")
-    at, first, last = (rows[name].to_numpy().astype(np.int64) for name in rows.columns)
-    order = at * (1 << 32) + first
-    if (order[1:] < order[:-1]).any():
-        moved = np.argsort(order, kind="stable")
+    at, first, last = (rows[name].to_numpy() for name in rows.columns)
+    is_new = _is_new(at)
+    if (at[1:] < at[:-1]).any() or ((first[1:] < first[:-1]) & ~is_new[1:]).any():
+        moved = np.lexsort((first, at))
         at, first, last = at[moved], first[moved], last[moved]
-    is_new = np.ones(len(at), bool)
-    is_new[1:] = at[1:] != at[:-1]
+        is_new = _is_new(at)
     begins = is_new.copy()
     begins[1:] |= first[1:] != last[:-1] + 1
     if not begins.all():
@@ -35,24 +34,25 @@ def interval_texts(allocations: pl.DataFrame, attempts: int) -> pl.Series:
     return joined["text"].fill_null("").alias("allocated_resources")
 
 
-def _joined(first: _Ints, last: _Ints, is_new: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[str]:
+def _is_new(attempts: _Ints) -> _Bools:
+    """Where a row is of another attempt than the one before it."""
+    is_new = np.ones(len(attempts), bool)
+    is_new[1:] = attempts[1:] != attempts[:-1]
+    return is_new
+
+
+def _joined(first: _Ints, last: _Ints, is_new: _Bools) -> list[str]:
     """The intervals of each set in one text; `is_new` says where a set begins.
 
-    Bytes and not strings, because a large run has millions of intervals: each is a row with a mark, the digits of its
-    first machine and, unless it is one machine, a dash and the digits of its last, with zeros wherever there is none.
+    Bytes and not strings, because a large run has millions of intervals: each is a row of a mark with its first machine
+    and, unless it is one machine, a dash with its last. They are filled up with zeros, which are then taken out.
     """
     if not len(first):
         return []
-    most = int(last.max())
-    names = np.array([str(number) for number in range(most + 1)], "S4" if most < 10_000 else "S8")
-    number = np.dtype(np.uint32 if names.itemsize == 4 else np.uint64)
-    digits = names.view(number)
-    is_long = first != last
-    row = np.dtype([("mark", np.uint8), ("first", number), ("dash", np.uint8), ("last", number)])
-    pieces = np.empty(len(first), row)
-    pieces["mark"] = np.where(is_new, _NEWLINE, _SPACE)
-    pieces["first"] = digits[first]
-    pieces["dash"] = np.where(is_long, _DASH, 0)
-    pieces["last"] = np.where(is_long, digits[last], 0)
-    flat = pieces.view(np.uint8)
-    return bytes(flat[flat != 0][1:]).decode("ascii").split("\n")
+    count = int(last.max()) + 1
+    heads = np.array([f"{mark}{number}" for mark in " \n" for number in range(count)], "S")
+    tails = np.array([*(f"-{number}" for number in range(count)), ""], "S")
+    pieces = np.empty((len(first), 2), heads.dtype)
+    pieces[:, 0] = heads[first + is_new * np.int32(count)]
+    pieces[:, 1] = tails[np.where(first == last, np.int32(count), last)]
+    return pieces.tobytes().translate(None, b"\0")[1:].decode("ascii").split("\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,9 @@ def machine_states(result: Result) -> pl.DataFrame:
     """
     events = _job_events(result)
     if _is_simple(result):
-        counted = events.with_columns(nb_computing=pl.col("change").cum_sum())
+        # Of events at one time the rank decides, in which they stand; NumPy takes what is sorted as it is.
+        changes = events.select("time", "change")[np.argsort(events["time"].to_numpy(), kind="stable")]
+        counted = changes.with_columns(nb_computing=pl.col("change").cum_sum())
         counted = counted.with_columns(nb_idle=result.platform.machine_count - pl.col("nb_computing"))
     else:
         counted = _counted(events, result)
@@ -80,7 +83,7 @@ def _machine_counts(result: Result) -> _Ints:
 
 
 def _job_events(result: Result) -> pl.DataFrame:
-    """Starts and ends in their order: time, attempt, and by how many the machines with a job change."""
+    """Starts and ends by rank, which is their order at one time: attempt, and how many machines more have a job."""
     attempts = result.attempts
     held = pl.Series(_machine_counts(result))
     took_time = attempts["finish_time"] > attempts["start_time"]
@@ -98,7 +101,7 @@ def _job_events(result: Result) -> pl.DataFrame:
         (number + took_time.cast(pl.Int64).replace_strict({0: (_START << 60) + 1, 1: _END << 60})).alias("rank"),
         change=-pl.col("change"),
     ).filter(pl.Series(attempts["how"] != "running"))
-    return pl.concat([starts, ends]).sort("time", "rank")
+    return pl.concat([ends, starts]).sort("rank")
 
 
 def _counted(events: pl.DataFrame, result: Result) -> pl.DataFrame:
@@ -152,15 +155,13 @@ def _last_ends(result: Result) -> _Floats:
     rows = result.allocations
     at, first, last = (rows[name].to_numpy() for name in ("attempt", "first_machine", "last_machine"))
     finish = result.attempts["finish_time"].to_numpy()
-    place = np.empty(len(finish), np.int64)
-    place[np.argsort(-finish)] = np.arange(len(finish))
-    of_row = place[at]
     ends = np.zeros(result.platform.machine_count)
-    done, size = 0, _FIRST_LOOK
-    while done < len(finish) and not ends.all():
-        here = np.flatnonzero((of_row >= done) & (of_row < done + size))
+    size, since = _FIRST_LOOK, math.inf
+    while since > -math.inf and not ends.all():
+        since = np.partition(finish, -size)[-size] if size < len(finish) else -math.inf
+        here = np.flatnonzero((finish >= since)[at])
         _raise(ends, first[here], last[here], finish[at[here]])
-        done, size = done + size, size * 64
+        size *= 64
     return ends
 
 
