@@ -76,12 +76,13 @@ class Split:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page under a heading: texts, figures by name, bars of parts, tables."""
+    """A part of a page under a heading: texts, figures by name, bars of parts, tables, names with values."""
 
     heading: str
     figures: Sequence[str] = ()
     splits: Sequence[Split] = ()
     tables: Sequence[Table] = ()
+    pairs: Sequence[tuple[str, str]] = ()
     texts: Sequence[str] = ()
     note: str = ""
 

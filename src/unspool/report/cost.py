@@ -58,7 +58,7 @@ def cost_page(costs: Costs) -> Page:
         sections=[
             Section("Where the money goes", splits=_splits(summary)),
             Section(waits.layout.meta["heading"], ["waits"], note=_on_waits(summary)),
-            Section("The main figures", tables=[_main(summary)]),
+            Section("The main figures", pairs=_rows(summary)),
             *([Section("What it runs on", tables=[types])] if types.rows else []),
             *(Section(f"Who pays: by {table.names[0]}", tables=[table]) for table in groups),
         ],
@@ -170,11 +170,6 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
 def _both(summary: dict[str, Any], name: str) -> str:
     logged = summary[f"logged_{name}"]
     return duration(summary[name]) + ("" if logged is None else f" (log: {duration(logged)})")
-
-
-def _main(summary: dict[str, Any]) -> Table:
-    rows = [[Cell(name, name), Cell(value, value)] for name, value in _rows(summary)]
-    return Table("figures", "Figures", ["figure", "value"], ["figure", "value"], rows)
 
 
 _TYPES = {

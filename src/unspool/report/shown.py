@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-__all__ = ["amount", "duration", "hours", "money", "percent"]
+__all__ = ["amount", "change", "duration", "hours", "money", "percent"]
 
 _UNKNOWN = "unknown"
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -75,3 +75,17 @@ def percent(share: float | None) -> str:
     if share is None:
         return _UNKNOWN
     return "below 0.1%" if 0.0 < share < 0.0005 else f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def change(value: float, base: float) -> str:
+    """How much more or less than a base, in percent.
+
+    >>> change(50.0, 200.0), change(3.0, 3.0), change(1.0, 0.0), change(999.9, 1000.0)
+    ('-75%', '=', 'more', '-0.01%')
+    """
+    if value == base:
+        return "="
+    if not base:
+        return "more" if value > base else "less"
+    share = 100.0 * (value / base - 1.0)
+    return f"{share:+,.0f}%" if abs(share) >= 10.0 else f"{share:+.2g}%"

@@ -31,7 +31,7 @@ from unspool.results.series import series
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["gantt", "has_machines"]
+__all__ = ["gantt", "has_machines", "widest_window"]
 
 _MOST_JOBS, _MOST_BARS = 1500, 4000
 _TOLD = {"user": "user", "queue": "queue", "project": "project", "partition": "partition", "state": "ended"}
@@ -73,8 +73,17 @@ def gantt(result: Result, by: str | None = None, *, begin: float | None = None, 
         xaxis={**clock.axis(), "range": clock.of([max(window[0], _first(bars)), min(window[1], _last(bars))]).tolist()},
         yaxis={"title": {"text": f"{unit}, by number"}, "range": [rows, 0.0], "tickformat": ",~d"},
     )
-    caption = _caption(result, attempts, bars, window, clock)
+    caption = _caption(result, attempts, bars, window, clock, is_asked=begin is not None or end is not None)
     return finished(figure, heading, caption, key=choices[0]["key"], choices=choices, height=28.0)
+
+
+def widest_window(result: Result) -> tuple[float, float] | None:
+    """From when to when a run is drawn that has too many jobs for a figure; None if it has not.
+
+    Of several policies all are drawn from and to the times of one.
+    """
+    attempts = result.attempts.filter(pl.col("finish_time") > pl.col("start_time"))
+    return _window(result, attempts, None, None) if len(attempts) > _MOST_JOBS else None
 
 
 def has_machines(result: Result) -> bool:
@@ -185,14 +194,21 @@ def _hover(jobs: pl.DataFrame, names: list[str], clock: Clock) -> list[str]:
 
 
 def _caption(
-    result: Result, attempts: pl.DataFrame, bars: pl.DataFrame, window: tuple[float, float], clock: Clock
+    result: Result,
+    attempts: pl.DataFrame,
+    bars: pl.DataFrame,
+    window: tuple[float, float],
+    clock: Clock,
+    *,
+    is_asked: bool,
 ) -> str:
     told = bars["attempt"].n_unique()
     text = f"A bar is a job on what it held: {counted(told)}."
     if told < len(attempts):
+        where = "" if is_asked else ", where the queue is longest"
         text = (
-            f"A bar is a job on what it held: {told:,} of {counted(len(attempts))}, those between "
-            f"{clock.text(window[0])} and {clock.text(window[1])}, where the queue is longest; "
+            f"A bar is a job on what it held: {told:,} of {counted(len(attempts))}, those that run "
+            f"between {clock.text(window[0])} and {clock.text(window[1])}{where}; "
             f"{len(attempts) - told:,} are left out here."
         )
     if not has_machines(result):
