@@ -71,7 +71,7 @@ def question(results: Sequence[Result]) -> str:
     jobs = f"these {len(first.jobs):,} jobs of {shown(first.workload)}"
     names = [shown(result.policy) for result in results]
     policies = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"How would {jobs} fare on {shown(first.platform.name)} ({_size(first)}) under {policies}?"
+    return f"How would {jobs} fare on {_where(first)} under {policies}?"
 
 
 def answer(results: Sequence[Result]) -> str:
@@ -88,7 +88,8 @@ def answer(results: Sequence[Result]) -> str:
     against = 0 if best else means.index(max(means))
     other = f"{duration(means[against])} under {shown(results[against].policy)}"
     text = f"Shortest waits under {shown(results[best].policy)}: {duration(means[best])} on average"
-    return f"{text}, {change(means[best], means[against])} against {other}"
+    less = percent(1.0 - means[best] / means[against])
+    return f"{text}, {less} less than the {other}"
 
 
 def _size(result: Result) -> str:
@@ -97,8 +98,14 @@ def _size(result: Result) -> str:
     return ", ".join([*told, *(["cloud"] if platform.cloud is not None else [])])
 
 
+def _where(result: Result) -> str:
+    """The platform and its size, which is also the name of a pool."""
+    name, size = shown(result.platform.name), _size(result)
+    return size if name == str(result.platform.cores) else f"{name} ({size})"
+
+
 def _about(first: Result) -> list[tuple[str, str]]:
-    told = [("log", first.workload), ("platform", f"{first.platform.name}, {_size(first)}")]
+    told = [("log", first.workload), ("platform", _where(first))]
     told.append(("jobs", f"{len(first.jobs):,} ran, {first.counts['rejected']:,} records and jobs rejected"))
     return [(name, shown(text, 200)) for name, text in told]
 
@@ -143,7 +150,7 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     else:
         figures = {"picture": wait_classes(*results)}
         busy, waits = {"utilisation": utilisation(*results)}, {}
-    window = widest_window(first)
+    window = widest_window(first) if len(results) > 1 else None
     for at, result in enumerate(each):
         busy[f"gantt-{at}"] = gantt(result, begin=window[0], end=window[1]) if window else gantt(result)
         if has_machines(result):

@@ -40,7 +40,7 @@ def policies_table(results: Sequence[Result]) -> Table:
     columns: dict[str, Column] = {
         "policy": Column("policy"),
         "mean_wait_s": Column("mean wait", duration, bar=True),
-        "against": Column(f"against {shown(results[0].policy, 20)}"),
+        "against": Column(f"against {shown(results[0].policy, 20)}", lambda share: change(1.0 + share, 1.0)),
         "p95_wait_s": Column("95% wait at most", duration),
         "max_wait_s": Column("longest wait", duration),
         "mean_bounded_slowdown": Column("mean bounded slowdown", amount),
@@ -51,9 +51,8 @@ def policies_table(results: Sequence[Result]) -> Table:
         columns["jobs"] = Column("jobs", amount)
     if "total_cost_usd" in first:
         columns["total_cost_usd"] = Column("cost", money)
-    rows = [
-        {**result.summary, "against": change(result.summary["mean_wait_s"], first["mean_wait_s"])} for result in results
-    ]
+    base = first["mean_wait_s"]
+    rows = [{**one.summary, "against": one.summary["mean_wait_s"] / base - 1.0 if base else None} for one in results]
     frame = pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], infer_schema_length=None)
     return table_of(frame, columns, "policies", "The policies side by side")
 

@@ -11,7 +11,7 @@ import polars as pl
 from unspool.report.figures.style import Floats
 from unspool.results.result import Result
 
-__all__ = ["capacity_over", "held_over"]
+__all__ = ["busy_over", "capacity_over", "held_over", "most_waiting", "waiting_over"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -40,6 +40,36 @@ def held_over(begin: Floats, end: Floats, weight: Floats, row: Integers, edges: 
     area += np.cumsum(added(np.minimum(first + 1, bins), whole) - added(last, whole), axis=1)
     mean: Floats = area[:, :bins] / width
     return mean
+
+
+def busy_over(result: Result, edges: Floats) -> Floats:
+    """Busy cores, on the mean in each bin; the same as `busy_cores` of `Result.series`, without sorting all times."""
+    attempts = result.attempts
+    return _one_row(attempts["start_time"].to_numpy(), attempts["finish_time"].to_numpy(), attempts["cores"], edges)
+
+
+def waiting_over(result: Result, edges: Floats, *, work: bool = False) -> Floats:
+    """Jobs that wait, or the core-seconds that they will run for, on the mean in each bin."""
+    jobs = result.jobs
+    return _one_row(jobs["submit_time"].to_numpy(), jobs["start_time"].to_numpy(), _weight(jobs, work), edges)
+
+
+def most_waiting(result: Result, *, work: bool = False) -> float:
+    """The most jobs that wait at any time, or the most core-seconds that they will run for."""
+    jobs = result.jobs
+    weight = _weight(jobs, work).cast(pl.Float64).to_numpy()
+    if not len(weight):
+        return 0.0
+    submit, start = jobs["submit_time"].to_numpy(), jobs["start_time"].to_numpy()
+    come, go = np.argsort(submit, kind="stable"), np.argsort(start, kind="stable")
+    times = submit[come]
+    last = np.searchsorted(times, times, side="right")  # all that are submitted at an instant come at once
+    gone = np.concatenate([[0.0], np.cumsum(weight[go])])[np.searchsorted(start[go], times, side="right")]
+    return max(0.0, float((np.cumsum(weight[come])[last - 1] - gone).max()))
+
+
+def _weight(jobs: pl.DataFrame, work: bool) -> pl.Series:
+    return jobs["cores"] * jobs["run_time"] if work else pl.repeat(1.0, len(jobs), eager=True)
 
 
 def capacity_over(result: Result, edges: Floats) -> Floats:

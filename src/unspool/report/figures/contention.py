@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from unspool.errors import shown
-from unspool.report.figures.style import CAPACITY, colour_of, counted, finished, left_out, log_durations, nothing, plain
+from unspool.report.figures.style import (
+    CAPACITY,
+    colour_of,
+    counted,
+    finished,
+    left_out,
+    log_durations,
+    nothing,
+    plain,
+    policy_key,
+)
 from unspool.results.result import Result
 
 if TYPE_CHECKING:
@@ -53,8 +62,7 @@ def contention(result: Result, *others: Result) -> Figure:
         f"the longest; {counted(jobs)} in all. 1 is its fastest run here, which may itself have been slowed "
         f"down.{f' {left:,} profiles with the fewest jobs are left out.' if left else ''} {left_out(results)}"
     )
-    key = [(shown(one.policy), colour_of(at), False) for at, one in enumerate(results)]
-    return finished(figure, heading, caption, key=key)
+    return finished(figure, heading, caption, key=policy_key(results))
 
 
 def contention_of(result: Result) -> pl.DataFrame:

@@ -35,7 +35,7 @@ def cost_over_time(hourly: pl.DataFrame, begin_unix_s: float) -> Figure:
     figure = Figure()
     key = []
     for name, usd, colour, is_spot in _parts(hourly):
-        key.append((shown(name), colour, is_spot))
+        key.append((shown(name), colour, "spot" if is_spot else ""))
         pattern = {"shape": "/", "fillmode": "overlay", "size": 6, "solidity": 0.35} if is_spot else {}
         figure.add_trace(
             Bar(

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unspool.errors import shown
+from unspool.report.figures.bins import waiting_over
 from unspool.report.figures.load import groupings, held_by
 from unspool.report.figures.packing import lanes
 from unspool.report.figures.style import (
@@ -26,7 +27,7 @@ from unspool.report.figures.style import (
 )  # fmt: skip
 from unspool.report.shown import duration
 from unspool.results.result import Result
-from unspool.results.series import series
+from unspool.results.series import span_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["gantt", "has_machines", "widest_window"]
 
 _MOST_JOBS, _MOST_BARS = 1500, 4000
+_PLACES = 600  # where the longest queue is looked for
 _TOLD = {"user": "user", "queue": "queue", "project": "project", "partition": "partition", "state": "ended"}
 
 
@@ -96,9 +98,8 @@ def _window(result: Result, attempts: pl.DataFrame, begin: float | None, end: fl
     first, last = _first(attempts), _last(attempts)
     if begin is not None or end is not None or len(attempts) <= _MOST_JOBS:
         return (first if begin is None else begin), (last if end is None else end)
-    over_time = series(result, 600)
-    longest = int(over_time["queue_length"].arg_max() or 0)
-    centre = float(over_time["time"][longest])
+    edges = np.linspace(*span_of([result]), _PLACES + 1)
+    centre = float(edges[int(np.argmax(waiting_over(result, edges)))])
     starts, ends = np.sort(attempts["start_time"].to_numpy()), np.sort(attempts["finish_time"].to_numpy())
     narrow, wide = 0.0, last - first
     for _ in range(60):
@@ -179,7 +180,7 @@ def _choice(name: str, values: pl.Series) -> dict[str, Any]:
     return {
         "name": name,
         "colours": [colours[number] for number in numbers],
-        "key": [[shown(one), colour, False] for one, colour in zip(names, colours, strict=True)],
+        "key": [[shown(one), colour, ""] for one, colour in zip(names, colours, strict=True)],
     }
 
 
@@ -213,4 +214,4 @@ def _caption(
         )
     if not has_machines(result):
         text += " A pool does not say which cores a job has: the lowest free ones are drawn."
-    return f"{text} {left_out([result])}"
+    return text if told < len(attempts) and not result.counts["rejected_jobs"] else f"{text} {left_out([result])}"

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from unspool.errors import UnknownName, shown
-from unspool.report.figures.bins import capacity_over, held_over
+from unspool.report.figures.bins import busy_over, capacity_over, held_over, most_waiting, waiting_over
 from unspool.report.figures.style import (
     CAPACITY,
     MOST_MARKS,
@@ -21,22 +21,23 @@ from unspool.report.figures.style import (
     classes_of,
     clock_of,
     colour_of,
+    each_of,
     finished,
     left_out,
     nothing,
     plain,
+    policy_key,
 )  # fmt: skip
 from unspool.report.shown import duration
 from unspool.results.result import Result
-from unspool.results.series import series, span_of
+from unspool.results.series import span_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = ["groupings", "held_by", "occupancy", "queue_length", "queued_work", "utilisation"]
 
-_MOST_BINS = 600
-_DASHES = ("solid", "dash", "dot", "dashdot")
+_MOST_BINS, _FEWER_BINS = 600, 160  # fewer where lines lie over each other, so that they can be told apart
 _BY = ("user", "queue", "project", "partition")
 
 
@@ -48,45 +49,34 @@ def utilisation(result: Result, *others: Result) -> Figure:
     if edges is None:
         return nothing(heading, "No job ran.")
     clock = clock_of(results)
-    busy = [series(one, len(edges) - 1, begin=edges[0], end=edges[-1])["busy_cores"].to_numpy() for one in results]
+    busy = [busy_over(one, edges) for one in results]
     figure = _lines(results, clock, edges, busy, "cores", "%{y:,.4~g} cores busy")
-    key = [(shown(one.policy), colour_of(at), False) for at, one in enumerate(results)]
+    key = policy_key(results)
     figure.add_trace(_capacity(result, clock, edges))
-    shares = [f"{shown(one.policy)} {one.summary['utilisation']:.1%}" for one in results]
-    caption = (
-        f"{_bins(edges)} Used of what was there: {', '.join(shares)}. Dashed: cores that are there. {left_out(results)}"
-    )
-    return finished(figure, heading, caption, key=[*key, ("cores that are there", CAPACITY, False)])
+    shares = each_of(results, [f"{one.summary['utilisation']:.1%}" for one in results])
+    caption = f"{_bins(edges)} Used of what was there: {shares}. Dashed: cores that are there. {left_out(results)}"
+    return finished(figure, heading, caption, key=[*key, ("cores that are there", CAPACITY, "line")])
 
 
 def queue_length(result: Result, *others: Result) -> Figure:
     """Jobs that wait, over time, under each policy."""
-    results = (result, *others)
-    return _queue(results, "queue_length", 1.0, "Jobs that wait over time", "jobs", "%{y:,.4~g} jobs wait")
+    return _queue((result, *others), "Jobs that wait over time", "jobs", 1.0, work=False)
 
 
 def queued_work(result: Result, *others: Result) -> Figure:
     """Core-hours that wait, over time, under each policy."""
-    results = (result, *others)
-    hover = "%{y:,.4~g} core-hours wait"
-    return _queue(results, "queued_work", 3600.0, "Work that waits over time", "core-hours", hover)
+    return _queue((result, *others), "Work that waits over time", "core-hours", 3600.0, work=True)
 
 
-def _queue(results: Sequence[Result], column: str, unit: float, heading: str, name: str, hover: str) -> Figure:
+def _queue(results: Sequence[Result], heading: str, name: str, unit: float, *, work: bool) -> Figure:
     edges = _edges(results, len(results))
     if edges is None:
         return nothing(heading, "No job ran.")
-    tables = [series(one, len(edges) - 1, begin=edges[0], end=edges[-1]) for one in results]
-    figure = _lines(
-        results, clock_of(results), edges, [table[column].to_numpy() / unit for table in tables], name, hover
-    )
-    most = [
-        f"{shown(one.policy)} {float(table[f'{column}_max'].max()) / unit:,.0f}"  # type: ignore[arg-type]
-        for one, table in zip(results, tables, strict=True)
-    ]
-    caption = f"{_bins(edges)} The most {name} at any time: {', '.join(most)}. {left_out(results)}"
-    key = [(shown(one.policy), colour_of(at), False) for at, one in enumerate(results)]
-    return finished(figure, heading, caption, key=key)
+    values = [waiting_over(one, edges, work=work) / unit for one in results]
+    figure = _lines(results, clock_of(results), edges, values, name, f"%{{y:,.4~g}} {name} wait")
+    most = each_of(results, [f"{most_waiting(one, work=work) / unit:,.0f}" for one in results])
+    caption = f"{_bins(edges)} The most {name} at any time: {most}. {left_out(results)}"
+    return finished(figure, heading, caption, key=policy_key(results))
 
 
 def occupancy(result: Result, by: str | None = None) -> Figure:
@@ -109,11 +99,11 @@ def occupancy(result: Result, by: str | None = None) -> Figure:
         colour = OTHER if name == NOT_SAID else colour_of(at)
         trace = _line(clock, edges, row, name, {"width": 0, "color": colour}, "%{fullData.name}: %{y:,.4~g} cores")
         figure.add_trace(trace.update(stackgroup="held", fillcolor=colour))
-        key.append((shown(name), colour, False))
+        key.append((shown(name), colour, ""))
     figure.add_trace(_capacity(result, clock, edges))
     figure.update_layout(xaxis=clock.axis(), yaxis={"title": {"text": "cores"}, "rangemode": "tozero"})
     caption = f"{_bins(edges)} By core-hours, the largest first. Dashed: cores that are there. {left_out([result])}"
-    return finished(figure, heading, caption, key=[*key, ("cores that are there", CAPACITY, False)])
+    return finished(figure, heading, caption, key=[*key, ("cores that are there", CAPACITY, "line")])
 
 
 def groupings(result: Result) -> list[str]:
@@ -140,7 +130,7 @@ def _edges(results: Sequence[Result], lines: int) -> Floats | None:
     begin, end = span_of(list(results))
     if end <= begin:
         return None
-    return np.linspace(begin, end, min(_MOST_BINS, MOST_MARKS // (lines + 1)) + 1)
+    return np.linspace(begin, end, min(_MOST_BINS if lines <= 2 else _FEWER_BINS, MOST_MARKS // (lines + 1)) + 1)
 
 
 def _bins(edges: Floats) -> str:
@@ -154,7 +144,7 @@ def _lines(
 
     figure = Figure()
     for at, (one, line) in enumerate(zip(results, values, strict=True)):
-        style = {"color": colour_of(at), "width": 1.6, "dash": _DASHES[at % len(_DASHES)]}
+        style = {"color": colour_of(at), "width": 1.6}
         fill = {"fill": "tozeroy"} if len(results) == 1 else {}
         figure.add_trace(_line(clock, edges, line, one.policy, style, f"%{{fullData.name}}: {hover}").update(fill))
     figure.update_layout(xaxis=clock.axis(), yaxis={"title": {"text": unit}, "rangemode": "tozero"})

@@ -62,14 +62,11 @@ def busy_machines(result: Result) -> Figure:
 
 def _busy(result: Result, to_a_row: int, rows: int, edges: Floats) -> Floats:
     """Busy cores in each row and bin."""
-    held = result.allocations.with_columns(
-        span=(pl.col("last_machine") - pl.col("first_machine") + 1).cast(pl.Float64),
-    )
-    units = held.group_by("attempt").agg(all_units=(pl.col("units") * pl.col("span")).sum())
-    held = held.join(units, on="attempt", how="left", maintain_order="left")
-    at = held["attempt"].to_numpy()
-    each = result.attempts["cores"].to_numpy()[at] * held["units"].to_numpy() / held["all_units"].to_numpy()
+    held = result.allocations
+    at, units = held["attempt"].to_numpy(), held["units"].to_numpy().astype(np.float64)
     first, last = held["first_machine"].to_numpy().astype(np.int64), held["last_machine"].to_numpy().astype(np.int64)
+    of_attempt = np.bincount(at, units * (last - first + 1), minlength=len(result.attempts))
+    each = result.attempts["cores"].to_numpy()[at] * units / of_attempt[at]
     spanned = last // to_a_row - first // to_a_row + 1
     source = np.repeat(np.arange(len(held)), spanned)
     row = np.arange(len(source)) - np.repeat(np.cumsum(spanned) - spanned, spanned) + (first // to_a_row)[source]

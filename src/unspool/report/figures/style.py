@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPACITY", "MOST_MARKS", "NOT_SAID", "OTHER", "PALETTE", "SCALE", "Clock", "Floats", "classes_of", "clock_of",
-    "colour_of", "counted", "finished", "left_out", "log_durations", "nothing", "plain",
+    "colour_of", "counted", "each_of", "finished", "left_out", "log_durations", "nothing", "plain", "policy_key",
 ]  # fmt: skip
 
 MOST_MARKS = 5000
@@ -74,14 +74,14 @@ def finished(
     caption: str,
     *,
     label: str = "",
-    key: Sequence[tuple[str, str, bool]] = (),
+    key: Sequence[tuple[str, str, str]] = (),
     choices: Sequence[dict[str, Any]] = (),
     height: float = 25.0,
 ) -> Figure:
     """The same figure with what a page says of it; `height` is in lines of text.
 
-    A key is name, colour and whether it is hatched. A choice is `name`, `colours` of the marks of the first trace, and
-    a `key` of its own: the page offers all of them, the first is drawn.
+    A key is name, colour and how it is drawn: "" for an area, "line", or "spot" if hatched. A choice is `name`,
+    `colours` of the marks of the first trace, and a `key` of its own: the page offers all, the first is drawn.
     """
     told = {
         "heading": heading, "caption": caption, "label": label or heading, "key": [list(one) for one in key],
@@ -174,6 +174,18 @@ def classes_of(
     found = table.join(number, on="name", how="left", maintain_order="left")["number"].fill_null(len(kept))
     more = len(names) - len(kept)
     return found.to_numpy(), [*kept, *([f"{more:,} others"] if more else [])]
+
+
+def policy_key(results: Sequence[Result]) -> list[tuple[str, str, str]]:
+    """The key of figures that have a colour for each policy; of one alone there is nothing to tell apart."""
+    named = [(shown(one.policy), colour_of(at), "") for at, one in enumerate(results)]
+    return named if len(named) > 1 else []
+
+
+def each_of(results: Sequence[Result], texts: Sequence[str]) -> str:
+    """What is to be said of each result, after its policy's name where there are several."""
+    named = [f"{shown(one.policy)} {text}" for one, text in zip(results, texts, strict=True)]
+    return ", ".join(named) if len(named) > 1 else texts[0]
 
 
 def left_out(results: Sequence[Result]) -> str:

@@ -16,11 +16,13 @@ from unspool.report.figures.style import (
     Floats,
     colour_of,
     counted,
+    each_of,
     finished,
     left_out,
     log_durations,
     nothing,
     plain,
+    policy_key,
 )
 from unspool.report.shown import duration
 from unspool.results.result import Result
@@ -40,6 +42,8 @@ _RUN_TIMES = {
     "12 h to 1 d": 86400.0, "over a day": np.inf,
 }  # fmt: skip
 _MOST_SIZES = 12
+_TICKS = {60.0: "1 min", 600.0: "10 min", 3600.0: "1 h", 14400.0: "4 h", 86400.0: "1 d", 604800.0: "1 week"}
+_LEAST = np.log10(60.0)  # a mean wait below that has the darkest colour
 
 Named = tuple[str, pl.Series, str]
 
@@ -58,8 +62,8 @@ def wait_ecdf(result: Result, *others: Result) -> Figure:
     results = (result, *others)
     most = max([10.0, *(float(one.jobs["wait_time"].max() or 0.0) for one in results)])  # type: ignore[arg-type]
     heading = "Share of jobs that wait at most so long"
-    at_once = [f"{shown(one.policy)}: {int((one.jobs['wait_time'] < 1.0).sum()):,}" for one in results]
-    caption = f"Jobs that wait less than a second stand at the left edge ({', '.join(at_once)}). {left_out(results)}"
+    at_once = each_of(results, [f"{int((one.jobs['wait_time'] < 1.0).sum()):,}" for one in results])
+    caption = f"Jobs that wait less than a second stand at the left edge ({at_once}). {left_out(results)}"
     axis = log_durations("wait", 1.0, most)
     return _ecdf(results, "wait_time", np.geomspace(1.0, most, _STEPS), heading, caption, axis, "%{customdata}")
 
@@ -88,7 +92,6 @@ def _ecdf(
     if not any(len(one.jobs) for one in results):
         return nothing(heading, "No job ran.")
     figure = Figure()
-    key = []
     told = [duration(float(step)) for step in steps] if "customdata" in hover else None
     for at, one in enumerate(results):
         values = np.sort(one.jobs[column].cast(pl.Float64).to_numpy())
@@ -105,12 +108,11 @@ def _ecdf(
                 hovertemplate=f"%{{fullData.name}}: %{{y:.1%}} of jobs at most {hover}<extra></extra>",
             )
         )
-        key.append((shown(one.policy), colour_of(at), False))
     figure.update_layout(
         xaxis=axis, yaxis={"title": {"text": "share of jobs"}, "tickformat": ".0%", "range": [0.0, 1.02]},
         hovermode="closest",
     )  # fmt: skip
-    return finished(figure, heading, caption, key=key)
+    return finished(figure, heading, caption, key=policy_key(results))
 
 
 def wait_by_size(result: Result) -> Figure:
@@ -134,14 +136,13 @@ def wait_by_size(result: Result) -> Figure:
         for pair in zip(mean, count > 0, strict=True)
     ]
     colour = np.log10(np.maximum(mean, 1.0))
-    ticks = {0.0: "1 s", 1.0: "10 s", np.log10(60): "1 min", np.log10(600): "10 min", np.log10(3600): "1 h",
-             np.log10(14400): "4 h", np.log10(86400): "1 d", np.log10(604800): "1 week"}  # fmt: skip
     figure = Figure(
         Heatmap(
             x=list(_RUN_TIMES), y=sizes, z=np.round(colour, 3), text=told, texttemplate="%{text}",
-            customdata=count, colorscale=SCALE, xgap=2, ygap=2, hoverongaps=False, zmin=0.0,
-            zmax=max(1.0, float(np.nanmax(colour))),
-            colorbar={"tickvals": list(ticks), "ticktext": list(ticks.values()), "title": {"text": "mean wait"},
+            customdata=count, colorscale=SCALE, xgap=2, ygap=2, hoverongaps=False, zmin=_LEAST,
+            zmax=max(np.log10(3600.0), float(np.nanmax(colour))),
+            colorbar={"tickvals": [float(tick) for tick in np.log10(list(_TICKS))], "ticktext": list(_TICKS.values()),
+                      "title": {"text": "mean wait"},
                       "thickness": 12},
             hovertemplate="%{y}, %{x}: mean wait %{text} (%{customdata:,} jobs)<extra></extra>",
         )
@@ -192,7 +193,9 @@ def share_bars(parts: Sequence[Named], heading: str, caption: str) -> Figure:
         yaxis={"title": {"text": "share of jobs"}, "tickformat": ".0%", "rangemode": "tozero"},
         xaxis={"title": {"text": "wait before the job starts"}},
     )
-    return finished(figure, heading, caption, key=[(shown(name), colour, False) for name, _, colour in parts])
+    return finished(
+        figure, heading, caption, key=[(shown(name), colour, "") for name, _, colour in parts] if len(parts) > 1 else []
+    )
 
 
 def _counts(waits: pl.Series) -> npt.NDArray[np.int64]:
