@@ -22,6 +22,7 @@ from unspool.results.store import versions
 
 __all__ = ["run_page", "run_report", "write_run_report"]
 
+_FEW = 48  # jobs and machines that a Gantt chart alone tells enough of
 _MOST_EACH = 3  # policies that have a figure of their own, of those that cannot be laid over each other
 _OPTIONS = {
     "platform": "-p", "catalogue": "--catalogue", "policy": "--policy", "seed": "--seed", "selection": "--select",
@@ -80,8 +81,8 @@ def answer(results: Sequence[Result]) -> str:
     if not any(len(result.jobs) for result in results):
         return "No job ran"
     if len(results) == 1:
-        busy = percent(results[0].summary["utilisation"])
-        return f"They would wait {duration(means[0])} on average, with {busy} of the cores' time used"
+        busy = f"with {percent(results[0].summary['utilisation'])} of the cores' time used"
+        return f"They would wait {duration(means[0])} on average, {busy}" if means[0] else f"None would wait, {busy}"
     if len(set(means)) == 1:
         return f"No difference: jobs would wait {duration(means[0])} on average under each"
     best = means.index(min(means))
@@ -153,7 +154,7 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     window = widest_window(first) if len(results) > 1 else None
     for at, result in enumerate(each):
         busy[f"gantt-{at}"] = gantt(result, begin=window[0], end=window[1]) if window else gantt(result)
-        if has_machines(result):
+        if has_machines(result) and (window or len(result.attempts) > _FEW or len(result.machines) > _FEW):
             busy[f"busy_machines-{at}"] = busy_machines(result)
     queue = {"queue_length": queue_length(*results), "queued_work": queued_work(*results)}
     waits |= {"wait_ecdf": wait_ecdf(*results), "slowdown_ecdf": slowdown_ecdf(*results)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from unspool.errors import shown
@@ -15,11 +14,13 @@ from unspool.report.figures.packing import lanes
 from unspool.report.figures.style import (
     NOT_SAID,
     OTHER,
+    PALETTE,
     Clock,
     classes_of,
     clock_of,
     colour_of,
     counted,
+    few_ticks,
     finished,
     left_out,
     nothing,
@@ -55,10 +56,12 @@ def gantt(result: Result, by: str | None = None, *, begin: float | None = None, 
     clock = clock_of([result])
     window = _window(result, attempts, begin, end)
     drawn = _overlapping(attempts, *window).head(_MOST_JOBS)
-    bars = _bars_on_machines(result, drawn) if has_machines(result) else _bars_in_pool(drawn)
+    bars = _bars_on_machines(result, drawn) if has_machines(result) else _bars_in_pool(result, drawn)
     bars = bars.head(_MOST_BARS)
     of_jobs = held_by(result, *names, attempts=result.attempts[bars["attempt"]])
-    choices = [_choice(name, of_jobs[name]) for name in names]
+    choices = [*(_choice(name, of_jobs[name]) for name in names), _each_job(bars["attempt"])]
+    if not by and not groupings(result):
+        choices.reverse()
     figure = Figure(
         Bar(
             orientation="h", base=clock.of(bars["start_time"]),
@@ -73,7 +76,7 @@ def gantt(result: Result, by: str | None = None, *, begin: float | None = None, 
     figure.update_layout(
         barmode="overlay",
         xaxis={**clock.axis(), "range": clock.of([max(window[0], _first(bars)), min(window[1], _last(bars))]).tolist()},
-        yaxis={"title": {"text": f"{unit}, by number"}, "range": [rows, 0.0], "tickformat": ",~d"},
+        yaxis={"title": {"text": f"{unit}, by number"}, "range": [rows, 0.0], "tickformat": ",~d", **few_ticks(rows)},
     )
     caption = _caption(result, attempts, bars, window, clock, is_asked=begin is not None or end is not None)
     return finished(figure, heading, caption, key=choices[0]["key"], choices=choices, height=28.0)
@@ -121,44 +124,35 @@ def _last(table: pl.DataFrame) -> float:
     return float(table["finish_time"].max())  # type: ignore[arg-type]
 
 
-def _bars_in_pool(drawn: pl.DataFrame) -> pl.DataFrame:
+def _bars_in_pool(result: Result, drawn: pl.DataFrame) -> pl.DataFrame:
     """Bars of jobs whose cores have no numbers: the lowest that are free."""
-    given = lanes(drawn.select("start_time", "finish_time", "cores").iter_rows())
+    given = lanes(drawn.select("start_time", "finish_time", "cores").iter_rows(), result.platform.cores)
     rows = [(float(first), last - first + 1.0) for pieces in given for first, last in pieces]
-    repeated = drawn[np.repeat(np.arange(len(drawn)), [len(pieces) for pieces in given])]
-    return _placed(repeated, rows)
+    return _placed(drawn[np.repeat(np.arange(len(drawn)), [len(pieces) for pieces in given])], rows)
 
 
 def _bars_on_machines(result: Result, drawn: pl.DataFrame) -> pl.DataFrame:
     """Bars of jobs on machines; a job that has a part of a machine gets as much of its row."""
-    held = drawn.join(result.allocations, on=pl.col("attempt"), how="inner", maintain_order="left")
+    held = drawn.join(result.allocations, on="attempt", how="inner", maintain_order="left")
     span = pl.col("last_machine") - pl.col("first_machine") + 1
     each = pl.col("cores") * pl.col("units") / (pl.col("units") * span).sum().over("attempt")
     held = held.with_columns(span=span, each=each, has=result.machines["cores"].gather(held["first_machine"]))
     whole = held.filter(pl.col("each") >= pl.col("has"))
     parts = held.filter(pl.col("each") < pl.col("has")).head(_MOST_BARS)
     parts = parts.with_columns(machine=pl.int_ranges("first_machine", pl.col("last_machine") + 1)).explode("machine")
-    parts = parts.head(_MOST_BARS)
-    low = np.zeros(len(parts))
-    height = np.zeros(len(parts))
-    for rows in parts.with_row_index("row").partition_by("machine", maintain_order=True):
-        places = rows["row"].to_numpy()
-        low[places], height[places] = _within(rows)
-    bars = [
-        _placed(whole, list(zip(whole["first_machine"].cast(float), whole["span"].cast(float), strict=True))),
-        _placed(parts, list(zip(parts["machine"].to_numpy() + low, height, strict=True))),
-    ]
+    bars = [_placed(whole, list(zip(whole["first_machine"].cast(float), whole["span"].cast(float), strict=True)))]
+    bars += [_within(rows) for rows in parts.head(_MOST_BARS).partition_by("machine", maintain_order=True)]
     return pl.concat(bars).sort("start_time", "attempt")
 
 
-def _within(rows: pl.DataFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Where in the row of its machine each job is, and how much of it; more than there is shares what there is."""
+def _within(rows: pl.DataFrame) -> pl.DataFrame:
+    """Bars of the jobs of one machine within its row; if they have more than there is, they share what there is."""
+    machine, cores = rows.select("machine", "has").row(0)
     counts = rows["each"].ceil().cast(pl.Int64).clip(lower_bound=1)
-    given = lanes(zip(rows["start_time"], rows["finish_time"], counts, strict=True))
-    first = np.array([pieces[0][0] for pieces in given], np.float64)
-    count = counts.to_numpy().astype(np.float64)
-    all_of_it = max(float(rows["has"][0]), float((first + count).max()))
-    return first / all_of_it, count / all_of_it
+    given = lanes(zip(rows["start_time"], rows["finish_time"], counts, strict=True), cores)
+    there = max(cores, 1 + max(last for pieces in given for _, last in pieces))
+    places = [(machine + first / there, (last - first + 1) / there) for pieces in given for first, last in pieces]
+    return _placed(rows[np.repeat(np.arange(len(rows)), [len(pieces) for pieces in given])], places)
 
 
 def _placed(table: pl.DataFrame, rows: list[tuple[float, float]]) -> pl.DataFrame:
@@ -182,6 +176,11 @@ def _choice(name: str, values: pl.Series) -> dict[str, Any]:
         "colours": [colours[number] for number in numbers],
         "key": [[shown(one), colour, ""] for one, colour in zip(names, colours, strict=True)],
     }
+
+
+def _each_job(attempts: pl.Series) -> dict[str, Any]:
+    """Colours in turn, so that neighbours can be told apart."""
+    return {"name": "job", "colours": [PALETTE[at % len(PALETTE)] for at in attempts], "key": []}
 
 
 def _hover(jobs: pl.DataFrame, names: list[str], clock: Clock) -> list[str]:

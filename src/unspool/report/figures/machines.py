@@ -10,7 +10,7 @@ import polars as pl
 from unspool.errors import shown
 from unspool.report.figures.bins import held_over
 from unspool.report.figures.gantt import has_machines
-from unspool.report.figures.style import SCALE, Floats, clock_of, counted, finished, left_out, nothing
+from unspool.report.figures.style import SCALE, Floats, clock_of, counted, few_ticks, finished, left_out, nothing
 from unspool.report.shown import duration
 from unspool.results.result import Result
 from unspool.results.series import span_of
@@ -50,7 +50,12 @@ def busy_machines(result: Result) -> Figure:
     )  # fmt: skip
     figure.update_layout(
         xaxis=clock.axis(),
-        yaxis={"title": {"text": "machine, by number"}, "autorange": "reversed", "tickformat": ",~d"},
+        yaxis={
+            "title": {"text": "machine, by number"},
+            "autorange": "reversed",
+            "tickformat": ",~d",
+            **few_ticks(rows),
+        },
     )
     in_a_row = "A row is a machine" if to_a_row == 1 else f"A row is {to_a_row:,} neighbouring machines of {machines:,}"
     step = duration(float(edges[1] - edges[0]))

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPACITY", "MOST_MARKS", "NOT_SAID", "OTHER", "PALETTE", "SCALE", "Clock", "Floats", "classes_of", "clock_of",
-    "colour_of", "counted", "each_of", "finished", "left_out", "log_durations", "nothing", "plain", "policy_key",
+    "colour_of", "counted", "each_of", "few_ticks", "finished", "left_out", "log_durations", "nothing", "plain",
+    "policy_key",
 ]  # fmt: skip
 
 MOST_MARKS = 5000
@@ -42,6 +43,10 @@ SCALE = "Cividis"
 _TICKS = {
     0.001: "1 ms", 0.01: "10 ms", 0.1: "0.1 s", 1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h",
     14400.0: "4 h", 86400.0: "1 d", 604800.0: "1 week", 2592000.0: "30 d", 31536000.0: "1 year", 3.1536e8: "10 years",
+}  # fmt: skip
+_FINE_TICKS = {
+    **_TICKS, 2.0: "2 s", 5.0: "5 s", 20.0: "20 s", 30.0: "30 s", 120.0: "2 min", 300.0: "5 min", 1200.0: "20 min",
+    1800.0: "30 min", 7200.0: "2 h", 28800.0: "8 h", 57600.0: "16 h", 172800.0: "2 d", 345600.0: "4 d",
 }  # fmt: skip
 _UNITS = ((172800.0, 86400.0, "d"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"))
 _YEAR_S = 31_536_000.0
@@ -150,12 +155,19 @@ def clock_of(results: Sequence[Result]) -> Clock:
     return Clock(False, 0.0, unit_s, unit)
 
 
+def few_ticks(rows: float) -> dict[str, Any]:
+    """What an axis of numbered things needs where they are few: a tick for each of them."""
+    return {"dtick": 1} if rows <= 12 else {}
+
+
 def log_durations(title: str, low: float, high: float) -> dict[str, Any]:
     """A logarithmic axis of durations, in seconds, with ticks that people know."""
-    ticks = {value: name for value, name in _TICKS.items() if low * 0.999 <= value <= high * 1.001}
+    high = max(high, low * 10.0)
+    known = _TICKS if high > 100.0 * low else _FINE_TICKS
+    ticks = {value: known[value] for value in sorted(known) if low * 0.999 <= value <= high * 1.001}
     return {
         "title": {"text": title}, "type": "log", "tickvals": list(ticks), "ticktext": list(ticks.values()),
-        "range": [float(np.log10(low)), float(np.log10(max(high, low * 10.0)))],
+        "range": [float(np.log10(low)), float(np.log10(high))],
     }  # fmt: skip
 
 
