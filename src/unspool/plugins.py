@@ -58,6 +58,19 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "statistics": "unspool.policies.predictors.statistics:Statistics",
         "scaled": "unspool.policies.predictors.scaled:Scaled",
     },
+    "figures": {
+        "gantt": "unspool.report.figures.gantt:gantt",
+        "busy_machines": "unspool.report.figures.machines:busy_machines",
+        "utilisation": "unspool.report.figures.load:utilisation",
+        "occupancy": "unspool.report.figures.load:occupancy",
+        "queue_length": "unspool.report.figures.load:queue_length",
+        "queued_work": "unspool.report.figures.load:queued_work",
+        "wait_classes": "unspool.report.figures.waits:wait_classes",
+        "wait_ecdf": "unspool.report.figures.waits:wait_ecdf",
+        "slowdown_ecdf": "unspool.report.figures.waits:slowdown_ecdf",
+        "wait_by_size": "unspool.report.figures.waits:wait_by_size",
+        "contention": "unspool.report.figures.contention:contention",
+    },
 }
 """For each kind of part its names and where they live; a new one is one line here."""
 

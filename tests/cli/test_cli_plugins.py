@@ -24,8 +24,8 @@ def test_orders_and_predictors_are_listed(unspool):
 
 def test_an_unknown_kind_is_told_the_nearest(unspool):
     known = (
-        "did you mean 'schedulers'? Known: dispatcher, duration_predictor, formats, metrics, orders, predictors, "
-        "sa_strategy, schedulers, selections, worker_selector"
+        "did you mean 'schedulers'? Known: dispatcher, duration_predictor, figures, formats, metrics, orders, "
+        "predictors, sa_strategy, schedulers, selections, worker_selector"
     )
     assert unspool("plugins", "shedulers") == (2, "", f"unspool: unknown kind of plugin 'shedulers'; {known}\n")
 

@@ -12,7 +12,16 @@ from cyclopts import Parameter
 from unspool.cli.batsim_options import Others, context_of, refuse_others
 from unspool.cli.comparison import print_comparison
 from unspool.cli.files import tell_reasons
-from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, reading
+from unspool.cli.output import (
+    Announcement,
+    Progress,
+    compiling_announcement,
+    counted,
+    note,
+    print_json,
+    reading,
+    where_written,
+)
 from unspool.errors import InputError
 from unspool.faces.batsim.outputs import check_prefix, write_outputs
 from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, run_batsim
@@ -28,7 +37,8 @@ from unspool.faces.batsim.settings import (
     parse_simgrid,
     parse_storages,
 )  # fmt: skip
-from unspool.results.store import check_free, write_folder, write_json, write_result
+from unspool.report.run import write_run_report
+from unspool.results.store import REPORT, check_free, write_folder, write_json, write_result
 
 __all__ = ["batsim"]
 
@@ -66,6 +76,7 @@ def batsim(
     verbosity: Annotated[str, Parameter(name=["--verbosity", "-v"])] = "information",
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = False,
     dump_execution_context: Annotated[bool, Flag] = False,
+    no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
     others: Annotated[Others | None, Parameter(name="*")] = None,
 ) -> int:
     """Simulate jobs on a platform, with Batsim's files and options.
@@ -86,7 +97,8 @@ def batsim(
     export
         Prefix of the files; after a slash, as in out/, they have no prefix and are in that folder.
     out
-        Folder for our own results too: tables as Parquet, summary.json, batsim.json, run.toml.
+        Folder for our own results too: tables as Parquet, summary.json, batsim.json, run.toml, and report.html, a page
+        for people (none with --json).
     force
         Replace the results in that folder.
     json
@@ -133,6 +145,8 @@ def batsim(
         The same as --verbosity quiet: only errors are told.
     dump_execution_context
         Print where the scheduler is looked for and the prefix of the files as JSON, and do nothing else.
+    no_report
+        Do not write report.html.
     """
     is_quiet = one_of("--verbosity", verbosity, VERBOSITIES) == "quiet" or quiet
     given = others or Others()
@@ -170,13 +184,14 @@ def batsim(
     began = perf_counter()
     states = not disable_machine_state_tracing
     found = _simulated(settings, states=states, is_quiet=is_quiet)
-    files = _written(found, export, out, states=states, force=force)
+    report = not (no_report or json)
+    files = _written(found, export, out, states=states, force=force, report=report)
     result = found.result
     result.timing["total_s"] = perf_counter() - began
     if json:
         print_json({**result.summary, **_figures(found), "files": files})
     if not is_quiet:
-        _tell(found, files, is_json=json, out=out)
+        _tell(found, files, is_json=json, out=out, report=report)
     return 0
 
 
@@ -193,18 +208,20 @@ def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated
         )
 
 
-def _written(found: Simulated, export: str, out: Path | None, *, states: bool, force: bool) -> list[str]:
+def _written(found: Simulated, export: str, out: Path | None, *, states: bool, force: bool, report: bool) -> list[str]:
     began = perf_counter()
     with Announcement(f"writing {export}_jobs.csv …"):
         files = [str(path) for path in write_outputs(found.outputs, export, states=states)]
     found.result.timing["files_s"] = perf_counter() - began
     if out is not None:
         with Announcement(f"writing {out} …"):
-            write_folder(out, lambda into: _fill(found, into), force=force)
+            write_folder(out, lambda into: _fill(found, into, report=report), force=force)
     return files
 
 
-def _fill(found: Simulated, folder: Path) -> None:
+def _fill(found: Simulated, folder: Path, *, report: bool) -> None:
+    if report:
+        write_run_report([found.result], folder / REPORT)
     write_result(found.result, folder)
     write_json(folder / "batsim.json", _figures(found))
 
@@ -213,7 +230,7 @@ def _figures(found: Simulated) -> dict[str, Any]:
     return {"batsim": dict(found.outputs.schedule_v5), "corrected": dict(found.outputs.corrected)}
 
 
-def _tell(found: Simulated, files: list[str], *, is_json: bool, out: Path | None) -> None:
+def _tell(found: Simulated, files: list[str], *, is_json: bool, out: Path | None, report: bool) -> None:
     result = found.result
     for text in result.notes:
         note(text)
@@ -227,4 +244,4 @@ def _tell(found: Simulated, files: list[str], *, is_json: bool, out: Path | None
         note(f"not successful: {counted(figures['nb_jobs_killed'], 'job')} (walltime reached, failed or killed)")
     note(f"files: {', '.join(files)}")
     if out is not None:
-        note(f"results: {out}")
+        note(where_written(out, report=report))

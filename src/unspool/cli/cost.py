@@ -11,7 +11,15 @@ from cyclopts import Parameter
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log, tell_reasons
-from unspool.cli.output import Announcement, Progress, compiling_announcement, note, print_json, print_text
+from unspool.cli.output import (
+    Announcement,
+    Progress,
+    compiling_announcement,
+    note,
+    print_json,
+    print_text,
+    where_written,
+)
 from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig, read_config
 from unspool.faces.cloud.jobs import selected, unix_time
@@ -109,6 +117,7 @@ def cost(
         raise InputError("no log given; name one, as in unspool cost sacct.txt -c config.yml -o OUT")
     if replicas < 1:
         raise InputError(f"--replicas {replicas}: expected 1 or more")
+    has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
     settings = read_config(config)
@@ -129,7 +138,7 @@ def cost(
     found = _costs(kept, platform, settings, replicas, window, notes)
     if out is not None:
         with Announcement(f"writing {out} …"):
-            write_costs(found, out, force=force, report=not no_report)
+            write_costs(found, out, force=force, report=has_report)
     for text in found.notes:
         if text not in (*notes, *kept.notes):
             note(text)
@@ -141,7 +150,7 @@ def cost(
     else:
         print_bill(found.summary)
     if out is not None:
-        note(f"results: {out}" if no_report else f"results: {out}, for people {out / 'report.html'}")
+        note(where_written(out, report=has_report))
     return 2 if strict and count else 0
 
 

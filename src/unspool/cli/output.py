@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from unspool.units import format_duration
 
 __all__ = [
     "Announcement", "Progress", "compiling_announcement", "counted", "note", "print_json", "print_table", "print_text",
-    "reading",
+    "reading", "where_written",
 ]  # fmt: skip
 
 _SHOW_AFTER_S = 2.0
@@ -76,6 +77,15 @@ def print_json(content: object) -> None:
 def note(text: str) -> None:
     """A line on stderr."""
     sys.stderr.write(shown(text, _LONGEST) + "\n")
+
+
+def where_written(out: object, *, report: bool) -> str:
+    """Where results are, and the page about them where there is one.
+
+    >>> where_written("OUT", report=True), where_written("OUT", report=False)
+    ('results: OUT, for people OUT/report.html', 'results: OUT')
+    """
+    return f"results: {out}, for people {Path(str(out), 'report.html')}" if report else f"results: {out}"
 
 
 class Announcement:

@@ -25,12 +25,12 @@ _TRIED = {
 
 
 def plugins(kind: str | None = None, /) -> int:
-    """List policies, orders, predictors, formats and machine selections, ours and those that other packages bring.
+    """List policies, orders, predictors, figures, formats and selections, ours and those that other packages bring.
 
     Parameters
     ----------
     kind
-        Only this kind: schedulers, orders, predictors, formats or selections; or a key of an experiment of
+        Only this kind: schedulers, orders, predictors, figures, formats or selections; or a key of an experiment of
         `unspool dispatch`: dispatcher, duration_predictor, worker_selector, sa_strategy or metrics.
     """
     if kind is not None and kind not in _KINDS:

@@ -17,15 +17,16 @@ from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import platform_named, platform_of_log, read_log, tell_reasons
 from unspool.cli.options import LogFormat
-from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json
+from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, where_written
 from unspool.errors import RunError, UnspoolError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.plugins import build
 from unspool.policies.base import CompiledScheduler
+from unspool.report.run import write_run_report
 from unspool.results.result import Result
 from unspool.results.run import run as simulate
-from unspool.results.store import check_free, write_folder, write_json, write_result
+from unspool.results.store import REPORT, check_free, write_folder, write_json, write_result
 from unspool.workloads.sample import SAMPLE, read_sample
 
 __all__ = ["run"]
@@ -54,6 +55,7 @@ def run(
     csv: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
     debug: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
     """Replay a log under one policy or several, and compare them.
@@ -94,7 +96,8 @@ def run(
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     out
-        Folder for the results: tables as Parquet, summary.json, run.toml. With several policies, one folder each.
+        Folder for the results: tables as Parquet, summary.json, run.toml, and report.html, a page for people (none
+        with --json). With several policies, one folder each, and one page.
     force
         Replace the results that are there. A folder with anything else in it is never replaced.
     csv
@@ -103,6 +106,8 @@ def run(
         Print the summary as JSON (with several policies, a list).
     strict
         Exit with 2 if any record or job was rejected.
+    no_report
+        Do not write report.html.
     debug
         Show the traceback if a policy of your own fails.
     """
@@ -112,6 +117,7 @@ def run(
         "format": format, "columns": columns,
     }  # fmt: skip
     settings = read_config(config, set_ or [], given)
+    has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
     where = None if settings.platform is None else platform_named(str(settings.platform), settings.catalogue)
@@ -129,7 +135,7 @@ def run(
         result.timing["read_s"] = read_s
     if out is not None:
         with Announcement(f"writing {out} …"):
-            _write(results, out, force=force, csv=csv)
+            _write(results, out, force=force, csv=csv, report=has_report)
     for text in results[0].notes[len(jobs.notes) :]:
         note(text)
     _tell_rejected(results)
@@ -138,7 +144,7 @@ def run(
     else:
         print_comparison(results)
     if out is not None:
-        note(f"results: {out}")
+        note(where_written(out, report=has_report))
     return 2 if strict and any(len(result.rejected) for result in results) else 0
 
 
@@ -197,8 +203,10 @@ def _failure(name: str, error: BaseException) -> str:
     return f"policy '{name}' failed: {what} ({theirs[-1].filename}, line {theirs[-1].lineno})"
 
 
-def _write(results: list[Result], out: Path, *, force: bool, csv: bool) -> None:
+def _write(results: list[Result], out: Path, *, force: bool, csv: bool, report: bool) -> None:
     def fill(folder: Path) -> None:
+        if report:
+            write_run_report(results, folder / REPORT)
         if len(results) == 1:
             write_result(results[0], folder, csv=csv)
             return

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from unspool.report.cost import cost_report, write_cost_report
+from unspool.report.run import run_report, write_run_report
 
-__all__ = ["cost_report", "write_cost_report"]
+__all__ = ["cost_report", "run_report", "write_cost_report", "write_run_report"]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_type
+from unspool.report.content import Cell, Column, Page, Section, Split, Table, Tile, rejected_table, table_of
 from unspool.report.figures import cost_over_time, waits_compared
+from unspool.report.figures.style import NOT_SAID
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money, percent
 from unspool.results.costs import Costs
 
-__all__ = ["cost_report", "write_cost_report"]
+__all__ = ["cost_page", "cost_report", "write_cost_report"]
 
-_ROWS = 10
-_REASONS = 5
+_ON_SHARES = (
+    "An instance is paid from its start to its stop. Boot is charged to the job that it was started for; while jobs "
+    "run they share it by the resource, cores or memory, that is the most used; idle time is charged to no job: it is "
+    "what is left unallocated."
+)
 _PRICINGS = {"on demand": "on_demand", "spot": "spot", "reserved": "reserved", "on premises": "on_premises"}
 # Not the colours of the figure above them, which are those of families.
 _SHADES = ("#4a5a7a", "#7b8cab", "#a9b6cd", "#d3dae6")
@@ -29,29 +37,34 @@ def write_cost_report(costs: Costs, path: Path) -> None:
 
 def cost_report(costs: Costs) -> str:
     """The page as HTML, whole in itself."""
+    return filled(cost_page(costs))
+
+
+def cost_page(costs: Costs) -> Page:
+    """What stands on the page."""
     summary = costs.summary
     here = "here" if summary["on_premises_machines"] else "in the cloud"
-    return filled(
-        "cost.html",
-        {
-            "cost": cost_over_time(costs.hourly, costs.bill.window.begin_unix_s),
-            "waits": waits_compared(costs.bill.jobs, here),
-        },
+    waits = waits_compared(costs.bill.jobs, here)
+    groups = [table for column in GROUPED if (table := _group(costs, column)) is not None]
+    types = _types(costs)
+    return Page(
         title=headline(summary),
-        about=_about(costs),
-        here=here,
+        question=f"What would these jobs cost {here}, and what waiting would it save?",
+        answer=headline(summary),
         tiles=_tiles(summary, here),
-        splits=[
-            ("by pricing", _split(summary, _PRICINGS)),
-            ("by what was paid for", _split(summary, _KINDS)),
+        figures={"cost": cost_over_time(costs.hourly, costs.bill.window.begin_unix_s), "waits": waits},
+        picture="cost",
+        about=_about(costs),
+        sections=[
+            Section("Where the money goes", splits=_splits(summary)),
+            Section(waits.layout.meta["heading"], ["waits"], note=_on_waits(summary)),
+            Section("The main figures", pairs=_rows(summary)),
+            *([Section("What it runs on", tables=[types])] if types.rows else []),
+            *(Section(f"Who pays: by {table.names[0]}", tables=[table]) for table in groups),
         ],
-        rows=_rows(summary),
-        groups=[(column, table) for column in GROUPED if (table := _group(costs, column))],
-        types=_types(costs),
-        notes=costs.notes,
-        rejected=costs.rejected.head(_REASONS).select("line", "job_id", "reason").rows(),
-        rejected_count=len(costs.rejected),
-        logged=bool(summary["jobs_with_logged_wait"]),
+        rejected=rejected_table(costs.rejected, "rejected.csv"),
+        notes=[_ON_SHARES, *costs.notes],
+        settings=_settings(summary),
     )
 
 
@@ -85,20 +98,39 @@ def _about(costs: Costs) -> list[tuple[str, str]]:
     return told
 
 
-def _tiles(summary: dict[str, Any], here: str) -> list[tuple[str, str, str]]:
-    """Figure, what it is, and what stands beside it."""
+def _tiles(summary: dict[str, Any], here: str) -> list[Tile]:
     total = summary["total_cost_usd"]
     idle = summary["idle_cost_usd"] / total if total else 0.0
     logged = summary["logged_mean_wait_s"]
     return [
-        (money(total), "in all", f"{money(summary['usd_per_core_hour'])} per core-hour of jobs"),
-        (
+        Tile(money(total), "in all", f"{money(summary['usd_per_core_hour'])} per core-hour of jobs"),
+        Tile(
             duration(summary["mean_wait_s"]),
             f"mean wait {here}",
             "the log does not say how long jobs waited" if logged is None else f"{duration(logged)} in the log",
         ),
-        (amount(summary["peak_live_instances"]), "instances at the peak", f"{amount(summary['instances'])} started"),
-        (percent(idle), "of the cost is idle time", f"{money(summary['idle_cost_usd'])} paid, no job running"),
+        Tile(
+            amount(summary["peak_live_instances"]), "instances at the peak", f"{amount(summary['instances'])} started"
+        ),
+        Tile(percent(idle), "of the cost is idle time", f"{money(summary['idle_cost_usd'])} paid, no job running"),
+    ]
+
+
+def _settings(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    named = {"log": "workload", "placement": "policy", "seed": "seed", "region": "region", "prices of": "price_date"}
+    return [(name, str(summary[key])) for name, key in named.items() if summary.get(key) is not None]
+
+
+def _on_waits(summary: dict[str, Any]) -> str:
+    if summary["jobs_with_logged_wait"]:
+        return ""
+    return "The log does not say how long its jobs waited, so what is saved is not known."
+
+
+def _splits(summary: dict[str, Any]) -> list[Split]:
+    return [
+        Split("The cost by pricing", _split(summary, _PRICINGS)),
+        Split("The cost by what was paid for", _split(summary, _KINDS)),
     ]
 
 
@@ -140,49 +172,44 @@ def _both(summary: dict[str, Any], name: str) -> str:
     return duration(summary[name]) + ("" if logged is None else f" (log: {duration(logged)})")
 
 
-def _types(costs: Costs) -> dict[str, Any]:
-    """The types of machines that cost most, and how many more there are."""
-    table = cost_by_type(costs.bill)
-    largest = (table["cost_usd"][0] if len(table) else 0.0) or 1.0
-    rows = [
-        {
-            "name": row["type"],
-            "pricing": row["plan"],
-            "cost": money(row["cost_usd"]),
-            "share": percent(row["cost_share"]),
-            "width": round(100.0 * row["cost_usd"] / largest, 2),
-            "machines": amount(row["machines"]),
-            "core_hours": amount(row["core_hours"]),
-            "run": "" if row["run_share"] is None else percent(row["run_share"]),
-        }
-        for row in table.head(_ROWS).iter_rows(named=True)
-    ]
-    return {"rows": rows, "more": max(len(table) - _ROWS, 0)}
+_TYPES = {
+    "type": Column("type"),
+    "plan": Column("pricing"),
+    "cost_usd": Column("cost", money, bar=True),
+    "cost_share": Column("share", percent),
+    "machines": Column("machines", amount),
+    "core_hours": Column("core-hours paid", amount),
+    "run_share": Column("cost while jobs run", percent),
+}
 
 
-def _group(costs: Costs, column: str) -> dict[str, Any] | None:
-    """The most expensive users, queues or projects; how many more there are, and what nobody pays."""
+def _types(costs: Costs) -> Table:
+    """The types of machines that cost most."""
+    return table_of(cost_by_type(costs.bill), _TYPES, "types", "Types of machines", rest="instances.csv")
+
+
+def _group(costs: Costs, column: str) -> Table | None:
+    """The most expensive users, queues or projects, and what nobody pays."""
     table = cost_by(costs.bill, column)
     if table is None:
         return None
-    named, rest = table.head(-1), table.tail(1)
-    largest = named["cost_usd"][0] or 1.0
-    rows = [
-        {
-            "name": "(not said)" if row[column] is None else row[column],
-            "jobs": amount(row["jobs"]),
-            "core_hours": amount(row["core_hours"]),
-            "cost": money(row["cost_usd"]),
-            "share": percent(row["cost_share"]),
-            "width": round(100.0 * row["cost_usd"] / largest, 2),
-            "wait": duration(row["mean_wait_s"]),
-            "saved": None if row["wait_saved_hours"] is None else hours(row["wait_saved_hours"]),
-        }
-        for row in named.head(_ROWS).iter_rows(named=True)
-    ]
-    idle = rest.row(0, named=True)
-    return {
-        "rows": rows,
-        "more": max(len(named) - _ROWS, 0),
-        "rest": {"name": UNALLOCATED, "cost": money(idle["cost_usd"]), "share": percent(idle["cost_share"])},
+    named, rest = table.head(-1).with_columns(pl.col(column).fill_null(NOT_SAID)), table.tail(1)
+    columns = {
+        column: Column(column),
+        "cost_usd": Column("cost", money, bar=True),
+        "cost_share": Column("share", percent),
+        "jobs": Column("jobs", amount),
+        "core_hours": Column("core-hours", amount),
+        "mean_wait_s": Column("mean wait", duration),
     }
+    if costs.summary["jobs_with_logged_wait"]:
+        columns["wait_saved_hours"] = Column("waiting saved", hours)
+    idle = rest.row(0, named=True)
+    last = [
+        Cell(UNALLOCATED, UNALLOCATED),
+        Cell(money(idle["cost_usd"]), idle["cost_usd"]),
+        Cell(percent(idle["cost_share"]), idle["cost_share"]),
+    ]
+    last += [Cell("", None)] * (len(columns) - len(last))
+    made = table_of(named, columns, f"by_{column}", f"By {column}", rest=f"by_{column}.csv")
+    return replace(made, last=last)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from unspool.units import format_duration
+from itertools import pairwise
 
-__all__ = ["amount", "duration", "hours", "money", "percent"]
+__all__ = ["amount", "change", "duration", "hours", "money", "percent"]
 
 _UNKNOWN = "unknown"
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def money(usd: float | None) -> str:
@@ -46,10 +47,23 @@ def hours(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A time, or that it is unknown."""
+    """A time in its two largest units, or that it is unknown.
+
+    >>> duration(0.0), duration(0.25), duration(42.4), duration(61), duration(7322), duration(183600), duration(None)
+    ('0 s', '0.25 s', '42.4 s', '1 min 1 s', '2 h 2 min', '2 d 3 h', 'unknown')
+    >>> duration(3599.9), duration(-90), duration(864000), duration(0.0004)
+    ('1 h', '-1 min 30 s', '10 d', '0.0004 s')
+    """
     if seconds is None:
         return _UNKNOWN
-    return format_duration(round(seconds, 1 if abs(seconds) < 60 else 0))
+    sign, size = ("-", -seconds) if seconds < 0 else ("", float(seconds))
+    if size < 59.95:
+        return f"{sign}{float(f'{size:.3g}'):.10f}".rstrip("0").rstrip(".") + " s"
+    (large_s, large), (small_s, small) = next(
+        pair for pair in pairwise(_UNITS) if round(size / pair[1][0]) * pair[1][0] >= pair[0][0]
+    )
+    count, rest = divmod(round(size / small_s), round(large_s / small_s))
+    return f"{sign}{count:,} {large}" + (f" {rest} {small}" if rest else "")
 
 
 def percent(share: float | None) -> str:
@@ -61,3 +75,17 @@ def percent(share: float | None) -> str:
     if share is None:
         return _UNKNOWN
     return "below 0.1%" if 0.0 < share < 0.0005 else f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def change(value: float, base: float) -> str:
+    """How much more or less than a base, in percent.
+
+    >>> change(50.0, 200.0), change(3.0, 3.0), change(1.0, 0.0), change(999.9, 1000.0)
+    ('-75%', '=', 'more', '-0.01%')
+    """
+    if value == base:
+        return "="
+    if not base:
+        return "more" if value > base else "less"
+    share = 100.0 * (value / base - 1.0)
+    return f"{share:+,.0f}%" if abs(share) >= 10.0 else f"{share:+.2g}%"

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from unspool.metrics import measure
 from unspool.metrics.losses import lost_work
 from unspool.model.platform import Platform
+
+if TYPE_CHECKING:
+    from unspool.results.plots import Plots
 
 __all__ = ["COUNTS", "TABLES", "Result"]
 
@@ -89,6 +92,13 @@ class Result:
         from unspool.results.series import series
 
         return series(self, points)
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of Plotly by name: `result.plot.gantt()`; several policies in one: `easy.plot.wait_ecdf(fcfs)`."""
+        from unspool.results.plots import Plots
+
+        return Plots(self)
 
     def __eq__(self, other: object) -> bool:
         """Whether all is the same, but for how long it took."""

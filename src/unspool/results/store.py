@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 from time import perf_counter
-from typing import Any
 
 import polars as pl
 import tomli_w
@@ -21,19 +20,22 @@ from unspool.platforms import read_platform
 from unspool.platforms.cluster import describe
 from unspool.results.result import COUNTS, TABLES, Result
 
-__all__ = ["check_free", "load", "load_all", "save", "write_folder", "write_json", "write_result"]
+__all__ = ["REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result"]
 
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
 _DIGEST, _ORIGIN = "workload_digest", "workload_origin_unix_s"
 _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
-_MORE = ("platform.json", "batsim.json")
+REPORT = "report.html"
+"""The page for people in a folder of results."""
+
+_MORE = ("platform.json", "batsim.json", REPORT)
 _PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
 _COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")
-_COST_PARTS = {*_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), "report.html"}
+_COST_PARTS = {*_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), REPORT}
 _DISPATCH_SIGNS = {"summary.json", "jobs.csv", "series.csv", "metrics.txt"}
-_DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml"}
+_DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml", REPORT}
 _KINDS = (
     (_SIGNS, _PARTS),
     (_COST_SIGNS, _COST_PARTS),
@@ -70,7 +72,7 @@ def _strange(path: Path) -> str | None:
         return f"cannot be read ({error.strerror})"
     is_comparison = "comparison.json" in entries
     kinds = (parts for signs, parts in _KINDS if entries.keys() >= signs)
-    known = {"comparison.json"} if is_comparison else next(kinds, set())
+    known = {"comparison.json", REPORT} if is_comparison else next(kinds, set())
     for name, entry in entries.items():
         if is_comparison and entry.is_dir():
             strange = _strange(entry)
@@ -159,6 +161,11 @@ def _swap(new: Path, path: Path, old: Path) -> None:
         raise
 
 
+def versions() -> dict[str, str]:
+    """The versions of Python and of what computes."""
+    return {"python": python_version(), **{name: version(name) for name in _LIBRARIES}}
+
+
 def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
     """Write the files of one result into an existing folder."""
     began = perf_counter()
@@ -170,9 +177,8 @@ def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
             table.write_csv(folder / f"{name}.csv")
     (folder / "run.toml").write_text(tomli_w.dumps(dict(result.config)), encoding="utf-8", errors="replace")
     write_json(folder / "platform.json", describe(result.platform))
-    versions: dict[str, Any] = {"python": python_version(), **{name: version(name) for name in _LIBRARIES}}
-    versions |= {_DIGEST: result.workload_digest, _ORIGIN: result.origin_unix_s}
-    write_json(folder / "versions.json", versions)
+    told = {**versions(), _DIGEST: result.workload_digest, _ORIGIN: result.origin_unix_s}
+    write_json(folder / "versions.json", told)
     result.timing["write_s"] = perf_counter() - began
     write_json(folder / "summary.json", result.summary)
 

@@ -1,36 +1,27 @@
-"""The figures of pages: one function each, from tables to a figure of Plotly.
-
-Colours of text and lines are left to the page, which knows whether it is light or dark; so are legends, which Plotly
-lays over the picture where the page is narrow.
-"""
+"""What is paid, over time, and waits as logged and as they would have been."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+
+from unspool.errors import shown
+from unspool.report.figures.style import OTHER, PALETTE, Floats, counted, finished, plain
+from unspool.report.figures.waits import share_bars
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["PALETTE", "cost_over_time", "waits_compared"]
+__all__ = ["cost_over_time", "waits_compared"]
 
-PALETTE = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2", "#97bbf5", "#9c6b4e")
-_OTHER = "#9498a0"
 _MOST_PARTS = len(PALETTE)
 _MOST_BARS = 800
 _BARS_H = {1: "hour", 6: "6 hours", 24: "day", 168: "week", 672: "4 weeks"}
 _SUFFIXES = {" OnDemand Costs": "on demand", " Spot Costs": "spot"}
 _WHOLE = {"Reserved Costs": "reserved", "OnPremises Costs": "on premises"}
-_WAITS = {
-    "none": 1.0, "up to 1 min": 60.0, "1 to 5 min": 300.0, "5 to 15 min": 900.0, "15 min to 1 h": 3600.0,
-    "1 to 4 h": 14400.0, "4 to 24 h": 86400.0, "over a day": np.inf,
-}  # fmt: skip
-
-Floats = npt.NDArray[np.float64]
 
 
 def cost_over_time(hourly: pl.DataFrame, begin_unix_s: float) -> Figure:
@@ -42,26 +33,29 @@ def cost_over_time(hourly: pl.DataFrame, begin_unix_s: float) -> Figure:
     count = -(-len(hourly) // width_h)
     times = [(begin + timedelta(hours=width_h * at)).isoformat() for at in range(count)]
     figure = Figure()
+    key = []
     for name, usd, colour, is_spot in _parts(hourly):
+        key.append((shown(name), colour, "spot" if is_spot else ""))
         pattern = {"shape": "/", "fillmode": "overlay", "size": 6, "solidity": 0.35} if is_spot else {}
         figure.add_trace(
             Bar(
                 x=times,
                 y=np.round(_binned(usd, width_h, count), 6).tolist(),
-                name=name,
+                name=plain(name),
                 width=width_h * 3.6e6,
                 offset=0,
                 marker={"color": colour, "line": {"width": 0}, "pattern": pattern},
-                hovertemplate=f"%{{x|%d %b %Y %H:%M}} UTC<br>{name}: $%{{y:,.2f}}<extra></extra>",
+                hovertemplate="%{x|%d %b %Y %H:%M} UTC<br>%{fullData.name}: $%{y:,.2f}<extra></extra>",
             )
         )
     figure.update_layout(
         barmode="stack",
         yaxis={"title": {"text": f"US dollars per {_BARS_H[width_h]}"}, "tickprefix": "$", "rangemode": "tozero"},
         xaxis={"title": {"text": "time (UTC)"}, "type": "date"},
-        showlegend=False,
     )
-    return figure
+    per = _BARS_H[width_h]
+    caption = f"US dollars per {per}, by instance family; hatched: spot. {counted(len(hourly), 'hour')} are paid for."
+    return finished(figure, "What it costs over time", caption, key=key)
 
 
 def _parts(hourly: pl.DataFrame) -> list[tuple[str, Floats, str, bool]]:
@@ -81,7 +75,7 @@ def _parts(hourly: pl.DataFrame) -> list[tuple[str, Floats, str, bool]]:
     kept = [part for part in paid if part[0] in colours][:_MOST_PARTS]
     rest = [usd for family, pricing, usd in paid if (family, pricing) not in {(f, p) for f, p, _ in kept}]
     named = [(f"{family} {pricing}".strip(), usd, colours[family], pricing == "spot") for family, pricing, usd in kept]
-    return [*named, ("others", np.sum(rest, axis=0), _OTHER, False)] if rest else named
+    return [*named, ("others", np.sum(rest, axis=0), OTHER, False)] if rest else named
 
 
 def _binned(values: Floats, width: int, count: int) -> Floats:
@@ -93,34 +87,13 @@ def _binned(values: Floats, width: int, count: int) -> Floats:
 
 def waits_compared(jobs: pl.DataFrame, here: str = "in the cloud") -> Figure:
     """The share of jobs in each class of waits: as logged, and in the run, which is called `here`."""
-    from plotly.graph_objects import Bar, Figure
-
-    figure = Figure()
     logged = jobs["logged_wait"].drop_nulls() if "logged_wait" in jobs.columns else pl.Series([], dtype=pl.Float64)
-    shown = [("in the log", logged, _OTHER)] if len(logged) else []
-    for name, waits, colour in (*shown, (here, jobs["wait_time"], PALETTE[0])):
-        figure.add_trace(
-            Bar(
-                x=list(_WAITS),
-                y=(_classes(waits) / max(len(waits), 1)).tolist(),
-                name=name,
-                marker={"color": colour, "line": {"width": 0}},
-                customdata=_classes(waits).tolist(),
-                hovertemplate=f"%{{x}}, {name}: %{{y:.1%}} (%{{customdata:,}} jobs)<extra></extra>",
-            )
-        )
-    figure.update_layout(
-        barmode="group",
-        bargap=0.25,
-        yaxis={"title": {"text": "share of jobs"}, "tickformat": ".0%", "rangemode": "tozero"},
-        xaxis={"title": {"text": "wait before the job starts"}},
-        showlegend=False,
+    parts = [("in the log", logged, OTHER)] if len(logged) else []
+    missing = len(jobs) - len(logged) if parts else 0
+    caption = f"Share of {counted(len(jobs))} by how long they wait."
+    caption += f" The log does not say it of {counted(missing)}, left out there." if missing else ""
+    return share_bars(
+        [*parts, (here, jobs["wait_time"], PALETTE[0])],
+        f"How long jobs wait, in the log and {here}" if parts else f"How long jobs wait {here}",
+        caption,
     )
-    return figure
-
-
-def _classes(waits: pl.Series) -> npt.NDArray[np.int64]:
-    """How many waits are in each class; up to and with its upper bound, and what began too early waits for nothing."""
-    bounds = np.array(list(_WAITS.values())[:-1])
-    at: Any = np.searchsorted(bounds, waits.cast(pl.Float64).to_numpy())
-    return np.bincount(at, minlength=len(_WAITS)).astype(np.int64)
