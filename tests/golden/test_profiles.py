@@ -269,7 +269,7 @@ def test_walltimes_do_not_count_where_they_are_not_enforced():
 
 def test_hosts_without_a_route_are_told_with_the_job():
     where = platform(mesh([(1e9, 1)] * 2, [(1e8, 0.0)], {(0, 1): (0,)}))
-    with pytest.raises(InputError, match="job a: small has no route between two of the hosts that it uses"):
+    with pytest.raises(InputError, match="job a: small has no route from 'h1' to 'h0'; give it one"):
         alone(HomogeneousTask(0.0, 1e8), 2, where)
     assert alone(HomogeneousTask(1e9, 0.0), 2, where)[0] == near(1.0)
     assert alone(Task((0.0, 0.0), (0.0, 1e8, 0.0, 0.0)), 2, where)[0] == near(1.0)

@@ -549,3 +549,14 @@ def test_amounts_and_sizes_that_are_too_large_are_told_the_limit(tmp_path):
     )
     overflown = json.dumps(file_of(p={"type": "delay", "delay": 1})).replace('"delay": 1', '"delay": 1e400')
     assert "delay is too large for a number; expected seconds" in problem(tmp_path, overflown)
+
+
+def test_a_file_in_another_encoding_is_told_with_its_line(tmp_path):
+    text = json.dumps(file_of(JOB | {"id": "é"}), ensure_ascii=False, indent=1)
+    path = tmp_path / "w.json"
+    path.write_bytes(text.encode("latin-1"))
+    line = text[: text.index("é")].count("\n") + 1
+    with pytest.raises(InputError, match=f"w.json, line {line}: is not UTF-8 from here on; write it again as UTF-8"):
+        read_batsim(path)
+    path.write_bytes(text.encode())
+    assert read_batsim(path).table["job_id"].to_list() == ["é"]

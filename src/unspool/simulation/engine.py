@@ -7,8 +7,9 @@ returns to Python only to grow an array or to report progress.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
 from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
-from unspool.errors import DecisionError, InputError, RunError
+from unspool.errors import DecisionError, InputError, RunError, UnspoolError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
@@ -44,6 +45,22 @@ _SHOWN = 5  # ids that an error names
 _PAUSE_S = 0.25  # how often a compiled run comes up for air
 _NO_PAUSE = 1 << 62
 _NOTHING = np.empty(0, np.int64)
+
+
+def _decided(policy: Policy, decide: Callable[[View], Iterable[Decision] | None], view: View) -> Any:
+    """What somebody's own policy decides; where it fails, the fault is told as the policy's."""
+    try:
+        decisions = decide(view)
+        return list(decisions) if isinstance(decisions, Iterator) else decisions
+    except UnspoolError:
+        raise
+    except Exception as error:
+        name = getattr(policy, "__name__", None) or type(policy).__name__
+        place = extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise RunError(
+            f"policy {name} failed at {view.now:g} s, in {place.filename}, line {place.lineno}: {what}"
+        ) from error
 
 
 class Engine:
@@ -236,13 +253,26 @@ class Engine:
         if fluid is None:
             return
         if fluid.rule[0]["stuck"] >= 0:
-            job = self.id_of(int(fluid.rule[0]["stuck"]))
-            raise InputError(f"job {job}: {self.platform.name} has no route between two of the hosts that it uses")
+            raise InputError(self._told_of_no_route(int(fluid.rule[0]["stuck"])))
         running = np.flatnonzero(self.attempts["how"] == RUNNING)
         if len(running):
             shown = ", ".join(self.id_of(int(job)) for job in self.attempts["job"][running[:_SHOWN]])
             more = ", …" if len(running) > _SHOWN else ""
             raise RunError(f"nothing is left to happen, but {len(running)} jobs run for ever: {shown}{more}")
+
+    def _told_of_no_route(self, job: int) -> str:
+        network, place = self.platform.network, self.place
+        assert network is not None
+        assert place is not None
+        attempt = self.core.attempts[int(self.core.fate[job]["attempt"])]
+        rows = place.rows[int(attempt["first_row"]) : int(attempt["first_row"]) + int(attempt["row_count"])]
+        used = [machine for row in rows for machine in range(int(row["first"]), int(row["last"]) + 1)]
+        used += [at for at, host in enumerate(network.hosts) if host.role == "storage"]
+        pair = next(((one, other) for one in used for other in used if network.route(one, other) is None), None)
+        which = "between two of the hosts that it uses"
+        if pair is not None:
+            which = f"from '{network.hosts[pair[0]].name}' to '{network.hosts[pair[1]].name}'"
+        return f"job {self.id_of(job)}: {self.platform.name} has no route {which}; give it one"
 
     # Other futures.
 
@@ -392,7 +422,7 @@ class Engine:
         total = len(self.core.jobs)
         told = perf_counter()
         while view := self.advance():
-            self.apply(decide(view))
+            self.apply(_decided(policy, decide, view))
             if progress is not None and perf_counter() - told > _PAUSE_S:
                 told = perf_counter()
                 progress(int(self.core.clock[0]["attempts"]), total)

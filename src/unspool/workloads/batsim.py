@@ -83,6 +83,7 @@ def read_batsim(path: AnyPath, *, workload: str = "w0") -> Workload:
     ([('1', 5.0, 2)], 5.0)
     """
     text = b"".join(read_blocks(path)).removeprefix(_BYTE_ORDER_MARK)
+    _refuse_other_encodings(text, path)
     parts = _parts(text, path)
     try:
         with _uncollected():
@@ -90,6 +91,14 @@ def read_batsim(path: AnyPath, *, workload: str = "w0") -> Workload:
     # Half of a letter, or a number of thousands of digits, is JSON, but not to all that it goes through.
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read ({shown(str(error), 120)}); write it again") from error
+
+
+def _refuse_other_encodings(text: bytes, path: AnyPath) -> None:
+    try:
+        text.isascii() or text.decode()
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}, line {line}: is not UTF-8 from here on; write it again as UTF-8") from error
 
 
 def _read(text: bytes, parts: Parts, path: AnyPath, workload: str) -> Workload:
