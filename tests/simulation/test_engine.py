@@ -624,21 +624,3 @@ def test_nothing_breaks_whoever_decides(cluster, log, pattern):
     for time in set(result.attempts["start_time"]):
         now = result.attempts.filter((result.attempts["start_time"] <= time) & (time < result.attempts["finish_time"]))
         assert now["cores"].sum() <= CORES
-
-
-def divides_by_nothing(view):
-    return [Start(job) for job in view.queue if 1 / 0]
-
-
-def yields_and_divides_by_nothing(view):
-    for job in view.queue:
-        yield Start(job) if 1 / 0 else None
-
-
-@pytest.mark.parametrize("policy", [divides_by_nothing, yields_and_divides_by_nothing])
-def test_a_fault_of_somebodys_own_policy_is_told_as_that(policy):
-    line = policy.__code__.co_firstlineno + (2 if policy is yields_and_divides_by_nothing else 1)
-    with pytest.raises(RunError) as raised:
-        engine_of([(7, 1, 1, None)]).run(policy)
-    told = f"policy {policy.__name__} failed at 7 s, in {__file__}, line {line}: ZeroDivisionError: division by zero"
-    assert str(raised.value) == told

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from unspool.cli.batsim_options import Others, context_of, refuse_others
+from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.files import tell_reasons
 from unspool.cli.output import (
@@ -24,7 +25,7 @@ from unspool.cli.output import (
 )
 from unspool.errors import InputError
 from unspool.faces.batsim.outputs import check_prefix, write_outputs
-from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, run_batsim
+from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, build_policy, run_batsim
 from unspool.faces.batsim.settings import (
     HOST_ORDERS,
     SHARINGS,
@@ -197,7 +198,8 @@ def batsim(
 
 def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated:
     compiling = compiling_announcement()
-    with Progress(str(settings.policy)) as progress:
+    name = str(settings.policy)
+    with Progress(name) as progress, blaming(name, build_policy(name)):
         return run_batsim(
             settings,
             states=states,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,17 +11,15 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-import unspool
+from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import platform_named, platform_of_log, read_log, tell_reasons
 from unspool.cli.options import LogFormat
 from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, where_written
-from unspool.errors import RunError, UnspoolError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.plugins import build
-from unspool.policies.base import CompiledScheduler
 from unspool.report.run import write_run_report
 from unspool.results.result import Result
 from unspool.results.run import run as simulate
@@ -30,8 +27,6 @@ from unspool.results.store import REPORT, check_free, write_folder, write_json, 
 from unspool.workloads.sample import SAMPLE, read_sample
 
 __all__ = ["run"]
-
-_HOME = str(Path(unspool.__file__).parent)
 
 
 def run(
@@ -168,39 +163,23 @@ def _simulated(
     for name, scheduler in schedulers.items():
         progress = Progress(name)
         try:
-            result = simulate(
-                jobs,
-                where,
-                scheduler,
-                seed=settings.seed,
-                kill_at_walltime=settings.kill_at_walltime,
-                outages=settings.outages,
-                on_loss=settings.on_loss,
-                progress=progress,
-                compiling=lambda: compiling,
-            )
-        except RunError as error:
-            raise type(error)(f"policy '{name}': {error}") from error
-        except (Exception, SystemExit) as error:
-            if isinstance(scheduler, CompiledScheduler) or isinstance(error, UnspoolError):
-                raise
-            if debug:
-                traceback.print_exception(error)
-            raise RunError(_failure(name, error)) from error
+            with blaming(name, scheduler, debug=debug):
+                result = simulate(
+                    jobs,
+                    where,
+                    scheduler,
+                    seed=settings.seed,
+                    kill_at_walltime=settings.kill_at_walltime,
+                    outages=settings.outages,
+                    on_loss=settings.on_loss,
+                    progress=progress,
+                    compiling=lambda: compiling,
+                )
         finally:
             progress.clear()
         config = {"platform": where.name, **settings.resolved(), "policy": name}
         results.append(replace(result, policy=name, config=config))
     return results
-
-
-def _failure(name: str, error: BaseException) -> str:
-    """What to say when a policy of somebody else's raised something, or made us raise it."""
-    what = f"{type(error).__name__}: {error}"
-    theirs = [at for at in traceback.extract_tb(error.__traceback__) if not at.filename.startswith(_HOME)]
-    if not theirs:
-        return f"policy '{name}' decided something that cannot be carried out: {what}"
-    return f"policy '{name}' failed: {what} ({theirs[-1].filename}, line {theirs[-1].lineno})"
 
 
 def _write(results: list[Result], out: Path, *, force: bool, csv: bool, report: bool) -> None:

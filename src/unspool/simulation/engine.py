@@ -7,9 +7,8 @@ returns to Python only to grow an array or to report progress.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from traceback import extract_tb
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
 from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
-from unspool.errors import DecisionError, InputError, RunError, UnspoolError
+from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
@@ -45,22 +44,6 @@ _SHOWN = 5  # ids that an error names
 _PAUSE_S = 0.25  # how often a compiled run comes up for air
 _NO_PAUSE = 1 << 62
 _NOTHING = np.empty(0, np.int64)
-
-
-def _decided(policy: Policy, decide: Callable[[View], Iterable[Decision] | None], view: View) -> Any:
-    """What somebody's own policy decides; where it fails, the fault is told as the policy's."""
-    try:
-        decisions = decide(view)
-        return list(decisions) if isinstance(decisions, Iterator) else decisions
-    except UnspoolError:
-        raise
-    except Exception as error:
-        name = getattr(policy, "__name__", None) or type(policy).__name__
-        place = extract_tb(error.__traceback__)[-1]
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise RunError(
-            f"policy {name} failed at {view.now:g} s, in {place.filename}, line {place.lineno}: {what}"
-        ) from error
 
 
 class Engine:
@@ -422,7 +405,7 @@ class Engine:
         total = len(self.core.jobs)
         told = perf_counter()
         while view := self.advance():
-            self.apply(_decided(policy, decide, view))
+            self.apply(decide(view))
             if progress is not None and perf_counter() - told > _PAUSE_S:
                 told = perf_counter()
                 progress(int(self.core.clock[0]["attempts"]), total)
