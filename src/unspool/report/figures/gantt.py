@@ -65,7 +65,7 @@ def gantt(result: Result, by: str | None = None, *, begin: float | None = None, 
     figure = Figure(
         Bar(
             orientation="h", base=clock.of(bars["start_time"]),
-            x=clock.length(bars["finish_time"] - bars["start_time"]), y=bars["low"].to_numpy(),
+            x=clock.length(bars["finish_time"] - bars["start_time"]), y=bars["low"].to_numpy() - 0.5,
             width=bars["height"].to_numpy(), offset=0.0, name="jobs", showlegend=False,
             marker={"color": choices[0]["colours"], "line": {"width": 0.5, "color": "rgba(127,127,127,.6)"}},
             hovertext=_hover(of_jobs, names, clock), textposition="none", hovertemplate="%{hovertext}<extra></extra>",
@@ -76,7 +76,12 @@ def gantt(result: Result, by: str | None = None, *, begin: float | None = None, 
     figure.update_layout(
         barmode="overlay",
         xaxis={**clock.axis(), "range": clock.of([max(window[0], _first(bars)), min(window[1], _last(bars))]).tolist()},
-        yaxis={"title": {"text": f"{unit}, by number"}, "range": [rows, 0.0], "tickformat": ",~d", **few_ticks(rows)},
+        yaxis={
+            "title": {"text": f"{unit}, by number"},
+            "range": [rows - 0.5, -0.5],
+            "tickformat": ",~d",
+            **few_ticks(rows),
+        },
     )
     caption = _caption(result, attempts, bars, window, clock, is_asked=begin is not None or end is not None)
     return finished(figure, heading, caption, key=choices[0]["key"], choices=choices, height=28.0)
@@ -203,7 +208,9 @@ def _caption(
     is_asked: bool,
 ) -> str:
     told = bars["attempt"].n_unique()
+    timeless = len(result.attempts) - len(attempts)
     text = f"A bar is a job on what it held: {counted(told)}."
+    text += f" Left out: {counted(timeless)} that ran for no time." if timeless else ""
     if told < len(attempts):
         where = "" if is_asked else ", where the queue is longest"
         text = (
@@ -213,4 +220,5 @@ def _caption(
         )
     if not has_machines(result):
         text += " A pool does not say which cores a job has: the lowest free ones are drawn."
-    return text if told < len(attempts) and not result.counts["rejected_jobs"] else f"{text} {left_out([result])}"
+    is_whole = told == len(attempts) and not timeless
+    return f"{text} {left_out([result])}" if is_whole or result.counts["rejected_jobs"] else text
