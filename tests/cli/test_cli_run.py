@@ -286,7 +286,8 @@ def test_run_toml_names_the_platform_that_the_log_told(unspool, write, tmp_path)
 
 def test_an_existing_result_is_replaced_with_force_only(unspool, write, tmp_path):
     log = write("log.csv", THREE)
-    assert unspool("run", log, "-p", 4, "--policy", "fcfs", "-o", "out").err == WRITTEN
+    written = unspool("run", log, "-p", 4, "--policy", "fcfs", "-o", "out")
+    assert written.err == "results: out, for people out/report.html\n"
     assert unspool("run", log, "-p", 4, "-o", "out") == (
         2, "", "unspool: out exists; name another folder, or say --force to replace it\n"
     )  # fmt: skip

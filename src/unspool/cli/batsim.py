@@ -205,7 +205,7 @@ def _command(given: dict[str, Any]) -> str:
     words = ["unspool", "batsim"]
     for name, parameter in signature(batsim).parameters.items():
         value = given[name]
-        if value == parameter.default or name == "others":
+        if value == parameter.default or name in ("others", "force"):
             continue
         option = f"--{name.replace('_', '-')}"
         values = value if isinstance(value, list) else [value]
