@@ -156,7 +156,7 @@ def test_captions_on_paper():
     )
     assert caption(result.plot.queue_length()).endswith("The most jobs at any time: 2. No job is left out.")
     # b will run for 20 and c for 5 core-seconds: 25 / 3600 core-hours.
-    assert caption(result.plot.queued_work()).endswith("The most core-hours at any time: 0. No job is left out.")
+    assert caption(result.plot.queued_work()).endswith("The most core-hours at any time: 0.00694. No job is left out.")
     rejected = run(workload([*THREE, (3, 1, 9, 1)]), Platform.pool(2), "fcfs")
     assert caption(rejected.plot.wait_classes()).endswith("Left out: 1 job that never ran.")
     assert "Used of what was there: 75.0%." in caption(result.plot.utilisation())

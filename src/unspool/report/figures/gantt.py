@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["gantt", "has_machines", "widest_window"]
 
 _MOST_JOBS, _MOST_BARS = 1500, 4000
+_MANY = 100  # machines
 _PLACES = 600  # where the longest queue is looked for
 _TOLD = {"user": "user", "queue": "queue", "project": "project", "partition": "partition", "state": "ended"}
 
@@ -62,16 +63,17 @@ def gantt(result: Result, by: str | None = None, *, begin: float | None = None, 
     choices = [*(_choice(name, of_jobs[name]) for name in names), _each_job(bars["attempt"])]
     if not by and not groupings(result):
         choices.reverse()
+    rows = _rows(result, float((bars["low"] + bars["height"]).max()))  # type: ignore[arg-type]
+    outline = 0.0 if has_machines(result) and rows > _MANY else 0.5  # it would hide bars that are thin
     figure = Figure(
         Bar(
             orientation="h", base=clock.of(bars["start_time"]),
             x=clock.length(bars["finish_time"] - bars["start_time"]), y=bars["low"].to_numpy() - 0.5,
             width=bars["height"].to_numpy(), offset=0.0, name="jobs", showlegend=False,
-            marker={"color": choices[0]["colours"], "line": {"width": 0.5, "color": "rgba(127,127,127,.6)"}},
+            marker={"color": choices[0]["colours"], "line": {"width": outline, "color": "rgba(127,127,127,.6)"}},
             hovertext=_hover(of_jobs, names, clock), textposition="none", hovertemplate="%{hovertext}<extra></extra>",
         )
     )  # fmt: skip
-    rows = _rows(result, float((bars["low"] + bars["height"]).max()))  # type: ignore[arg-type]
     unit = "machine" if has_machines(result) else "core"
     figure.update_layout(
         barmode="overlay",
@@ -209,12 +211,13 @@ def _caption(
 ) -> str:
     told = bars["attempt"].n_unique()
     timeless = len(result.attempts) - len(attempts)
-    text = f"A bar is a job on what it held: {counted(told)}."
-    text += f" Left out: {counted(timeless)} that ran for no time." if timeless else ""
+    what = "job" if len(result.attempts) == len(result.jobs) else "attempt"  # a job that was lost is started again
+    text = f"A bar is a job on what it held: {counted(told, what)}."
+    text += f" Left out: {counted(timeless, what)} that ran for no time." if timeless else ""
     if told < len(attempts):
         where = "" if is_asked else ", where the queue is longest"
         text = (
-            f"A bar is a job on what it held: {told:,} of {counted(len(attempts))}, those that run "
+            f"A bar is a job on what it held: {told:,} of {counted(len(attempts), what)}, those that run "
             f"between {clock.text(window[0])} and {clock.text(window[1])}{where}; "
             f"{len(attempts) - told:,} are left out here."
         )
