@@ -8,6 +8,7 @@ BIN    := $(VENV)/bin
 demo: $(VENV)/installed
 	$(BIN)/unspool run --policy fcfs --policy easy --policy conservative -o results/demo --force
 	$(BIN)/unspool cost examples/sacct-to-bill/sacct.txt -c examples/sacct-to-bill/config.yml -o results/bill --force
+	@printf '\nTo open in a browser:\n  %s\n  %s\n' results/demo/report.html results/bill/report.html
 
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ def attempts(unspool, write, tmp_path):
     def attempts(*options):
         write("log.csv", JOBS)
         said = unspool("run", "log.csv", "-p", "2x1", "--policy", "fcfs", *options, "-o", "out", "--csv", "--force")
-        assert (said.code, said.err) == (0, "results: out\n")
+        assert (said.code, said.err) == (0, "results: out, for people out/report.html\n")
         rows = (tmp_path / "out" / "attempts.csv").read_text().splitlines()[1:]
         return [(cells[0], cells[3], cells[4], cells[6]) for cells in (row.split(",") for row in rows)]
 

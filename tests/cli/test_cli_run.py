@@ -286,7 +286,8 @@ def test_run_toml_names_the_platform_that_the_log_told(unspool, write, tmp_path)
 
 def test_an_existing_result_is_replaced_with_force_only(unspool, write, tmp_path):
     log = write("log.csv", THREE)
-    assert unspool("run", log, "-p", 4, "--policy", "fcfs", "-o", "out").err == "results: out\n"
+    written = unspool("run", log, "-p", 4, "--policy", "fcfs", "-o", "out")
+    assert written.err == "results: out, for people out/report.html\n"
     assert unspool("run", log, "-p", 4, "-o", "out") == (
         2, "", "unspool: out exists; name another folder, or say --force to replace it\n"
     )  # fmt: skip
@@ -299,7 +300,7 @@ def test_an_existing_result_is_replaced_with_force_only(unspool, write, tmp_path
 def test_several_policies_have_a_folder_each(unspool, write, tmp_path):
     log = write("log.csv", THREE)
     assert unspool("run", log, "-p", 4, "--policy", "fcfs", "--policy", "easy", "-o", "out").code == 0
-    assert entries(tmp_path / "out") == ["comparison.json", "easy", "fcfs"]
+    assert entries(tmp_path / "out") == ["comparison.json", "easy", "fcfs", "report.html"]
     assert tomllib.loads((tmp_path / "out" / "fcfs" / "run.toml").read_text())["policy"] == "fcfs"
     assert unspool("run", log, "-p", 4, "-o", "out", "--force").code == 0
     assert "summary.json" in entries(tmp_path / "out")

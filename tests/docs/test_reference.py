@@ -154,14 +154,14 @@ def test_columns_and_figures_of_a_forecast_are_those_of_the_code():
 def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     write_result(full_result, tmp_path / "result")
     written = {path.name for path in (tmp_path / "result").iterdir()}
-    assert set(names(tables("results")[0])) == written | {"comparison.json"}
+    assert set(names(tables("results")[0])) == written | {"comparison.json", "report.html"}
 
 
 @pytest.mark.parametrize(
     ("verb", "at"),
     [
         ("run", 0), ("cost", 0), ("dispatch", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0),
-        ("conform", 0), ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0),
+        ("conform", 0), ("report", 0), ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0),
         ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3),
         ("catalogue list", 0), ("catalogue show", 1),
     ],
@@ -262,6 +262,10 @@ def test_transforms_are_those_of_the_module():
 
 def test_policies_are_the_built_in_ones():
     assert names(tables("policies")[0]) == list(BUILT_IN["schedulers"])
+
+
+def test_figures_are_the_built_in_ones():
+    assert names(tables("report", "Figures from Python")[0]) == list(BUILT_IN["figures"])
 
 
 def test_orders_and_predictors_are_the_built_in_ones():

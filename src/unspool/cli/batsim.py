@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import nullcontext
+from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -38,7 +41,7 @@ from unspool.faces.batsim.settings import (
     parse_simgrid,
     parse_storages,
 )  # fmt: skip
-from unspool.report.run import write_run_report
+from unspool.report.run import COMMAND, write_run_report
 from unspool.results.store import REPORT, check_free, write_folder, write_json, write_result
 
 __all__ = ["batsim"]
@@ -149,6 +152,7 @@ def batsim(
     no_report
         Do not write report.html.
     """
+    command = _command(dict(locals()))
     is_quiet = one_of("--verbosity", verbosity, VERBOSITIES) == "quiet" or quiet
     given = others or Others()
     if dump_execution_context:
@@ -185,6 +189,7 @@ def batsim(
     began = perf_counter()
     states = not disable_machine_state_tracing
     found = _simulated(settings, states=states, is_quiet=is_quiet)
+    found = replace(found, result=replace(found.result, config={**found.result.config, COMMAND: command}))
     report = not (no_report or json)
     files = _written(found, export, out, states=states, force=force, report=report)
     result = found.result
@@ -194,6 +199,19 @@ def batsim(
     if not is_quiet:
         _tell(found, files, is_json=json, out=out, report=report)
     return 0
+
+
+def _command(given: dict[str, Any]) -> str:
+    """The command with the options that were given, as a shell takes it."""
+    words = ["unspool", "batsim"]
+    for name, parameter in signature(batsim).parameters.items():
+        value = given[name]
+        if value == parameter.default or name in ("others", "force"):
+            continue
+        option = f"--{name.replace('_', '-')}"
+        values = value if isinstance(value, list) else [value]
+        words += [option] if value is True else [word for one in values for word in (option, str(one))]
+    return shlex.join(words)
 
 
 def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated:

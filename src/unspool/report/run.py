@@ -20,10 +20,13 @@ from unspool.report.shown import amount, change, duration, money, percent
 from unspool.results.result import Result
 from unspool.results.store import versions
 
-__all__ = ["run_page", "run_report", "write_run_report"]
+__all__ = ["COMMAND", "run_page", "run_report", "write_run_report"]
 
 _FEW = 48  # jobs and machines that a Gantt chart alone tells enough of
 _MOST_EACH = 3  # policies that have a figure of their own, of those that cannot be laid over each other
+COMMAND = "command"
+"""The setting that has the command which repeats a run, where that is not `unspool run`."""
+
 _OPTIONS = {
     "platform": "-p", "catalogue": "--catalogue", "policy": "--policy", "seed": "--seed", "selection": "--select",
     "outages": "--outages", "on_loss": "--on-loss", "format": "--format",
@@ -181,7 +184,7 @@ def _all_figures(results: Sequence[Result]) -> Section:
 
 def _settings(results: Sequence[Result]) -> list[tuple[str, str]]:
     """The settings of all results; those of a policy after its name where they differ."""
-    names = list(dict.fromkeys(name for result in results for name in result.config))
+    names = list(dict.fromkeys(name for result in results for name in result.config if name != COMMAND))
     told = []
     for name in names:
         values = [str(result.config.get(name, "")) for result in results]
@@ -193,6 +196,8 @@ def _settings(results: Sequence[Result]) -> list[tuple[str, str]]:
 def _command(results: Sequence[Result]) -> str:
     """The command that repeats the runs, where log and platform are files or names that it knows."""
     config = results[0].config
+    if COMMAND in config:
+        return str(config[COMMAND])
     words = ["unspool", "run"]
     words += [str(config["workload"])] if "workload" in config else []
     for name, option in _OPTIONS.items():

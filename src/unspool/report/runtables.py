@@ -80,13 +80,13 @@ def figures_table(results: Sequence[Result]) -> Table:
 
 def group_tables(results: Sequence[Result]) -> list[Table]:
     """By user, queue, project, partition and size: jobs, core-hours, and the mean wait under each policy."""
-    first = results[0]
-    known = [
-        by
-        for by in _GROUPS
-        if by == "size" or (by in first.jobs.columns and first.jobs[by].null_count() < len(first.jobs))
-    ]
-    return [_by(results, by) for by in known] if len(first.jobs) else []
+    if not all(len(result.jobs) for result in results):
+        return []
+    return [_by(results, by) for by in _GROUPS if by == "size" or all(_says(result, by) for result in results)]
+
+
+def _says(result: Result, column: str) -> bool:
+    return column in result.jobs.columns and result.jobs[column].null_count() < len(result.jobs)
 
 
 def _by(results: Sequence[Result], by: str) -> Table:

@@ -12,7 +12,10 @@ from unspool.plugins import available, load
 if TYPE_CHECKING:
     from unspool.results.result import Result
 
-__all__ = ["Plots"]
+__all__ = ["SKETCH", "Plots"]
+
+SKETCH = "unspool.report.sketch:sketch"
+"""Where the small picture is made that notebooks show below a result's table."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import polars as pl
 from unspool.metrics import measure
 from unspool.metrics.losses import lost_work
 from unspool.model.platform import Platform
+from unspool.plugins import load
 
 if TYPE_CHECKING:
     from unspool.results.plots import Plots
@@ -113,6 +114,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         from unspool.results.compare import comparison
+        from unspool.results.plots import SKETCH
 
         head = f"<p><b>{escape(self.workload)}</b> on {escape(self.platform.name)}</p>"
-        return head + comparison([self])._repr_html_()
+        return head + comparison([self])._repr_html_() + str(load(SKETCH)(self))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["gantt", "has_machines", "widest_window"]
 
 _MOST_JOBS, _MOST_BARS = 1500, 4000
+_MANY = 100  # machines
 _PLACES = 600  # where the longest queue is looked for
 _TOLD = {"user": "user", "queue": "queue", "project": "project", "partition": "partition", "state": "ended"}
 
@@ -62,21 +63,27 @@ def gantt(result: Result, by: str | None = None, *, begin: float | None = None, 
     choices = [*(_choice(name, of_jobs[name]) for name in names), _each_job(bars["attempt"])]
     if not by and not groupings(result):
         choices.reverse()
+    rows = _rows(result, float((bars["low"] + bars["height"]).max()))  # type: ignore[arg-type]
+    outline = 0.0 if has_machines(result) and rows > _MANY else 0.5  # it would hide bars that are thin
     figure = Figure(
         Bar(
             orientation="h", base=clock.of(bars["start_time"]),
-            x=clock.length(bars["finish_time"] - bars["start_time"]), y=bars["low"].to_numpy(),
+            x=clock.length(bars["finish_time"] - bars["start_time"]), y=bars["low"].to_numpy() - 0.5,
             width=bars["height"].to_numpy(), offset=0.0, name="jobs", showlegend=False,
-            marker={"color": choices[0]["colours"], "line": {"width": 0.5, "color": "rgba(127,127,127,.6)"}},
+            marker={"color": choices[0]["colours"], "line": {"width": outline, "color": "rgba(127,127,127,.6)"}},
             hovertext=_hover(of_jobs, names, clock), textposition="none", hovertemplate="%{hovertext}<extra></extra>",
         )
     )  # fmt: skip
-    rows = _rows(result, float((bars["low"] + bars["height"]).max()))  # type: ignore[arg-type]
     unit = "machine" if has_machines(result) else "core"
     figure.update_layout(
         barmode="overlay",
         xaxis={**clock.axis(), "range": clock.of([max(window[0], _first(bars)), min(window[1], _last(bars))]).tolist()},
-        yaxis={"title": {"text": f"{unit}, by number"}, "range": [rows, 0.0], "tickformat": ",~d", **few_ticks(rows)},
+        yaxis={
+            "title": {"text": f"{unit}, by number"},
+            "range": [rows - 0.5, -0.5],
+            "tickformat": ",~d",
+            **few_ticks(rows),
+        },
     )
     caption = _caption(result, attempts, bars, window, clock, is_asked=begin is not None or end is not None)
     return finished(figure, heading, caption, key=choices[0]["key"], choices=choices, height=28.0)
@@ -203,14 +210,18 @@ def _caption(
     is_asked: bool,
 ) -> str:
     told = bars["attempt"].n_unique()
-    text = f"A bar is a job on what it held: {counted(told)}."
+    timeless = len(result.attempts) - len(attempts)
+    what = "job" if len(result.attempts) == len(result.jobs) else "attempt"  # a job that was lost is started again
+    text = f"A bar is a job on what it held: {counted(told, what)}."
+    text += f" Left out: {counted(timeless, what)} that ran for no time." if timeless else ""
     if told < len(attempts):
         where = "" if is_asked else ", where the queue is longest"
         text = (
-            f"A bar is a job on what it held: {told:,} of {counted(len(attempts))}, those that run "
+            f"A bar is a job on what it held: {told:,} of {counted(len(attempts), what)}, those that run "
             f"between {clock.text(window[0])} and {clock.text(window[1])}{where}; "
             f"{len(attempts) - told:,} are left out here."
         )
     if not has_machines(result):
         text += " A pool does not say which cores a job has: the lowest free ones are drawn."
-    return text if told < len(attempts) and not result.counts["rejected_jobs"] else f"{text} {left_out([result])}"
+    is_whole = told == len(attempts) and not timeless
+    return f"{text} {left_out([result])}" if is_whole or result.counts["rejected_jobs"] else text

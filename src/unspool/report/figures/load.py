@@ -28,7 +28,7 @@ from unspool.report.figures.style import (
     plain,
     policy_key,
 )  # fmt: skip
-from unspool.report.shown import duration
+from unspool.report.shown import amount, duration
 from unspool.results.result import Result
 from unspool.results.series import span_of
 
@@ -74,7 +74,7 @@ def _queue(results: Sequence[Result], heading: str, name: str, unit: float, *, w
         return nothing(heading, "No job ran.")
     values = [waiting_over(one, edges, work=work) / unit for one in results]
     figure = _lines(results, clock_of(results), edges, values, name, f"%{{y:,.4~g}} {name} wait")
-    most = each_of(results, [f"{most_waiting(one, work=work) / unit:,.0f}" for one in results])
+    most = each_of(results, [amount(most_waiting(one, work=work) / unit) for one in results])
     caption = f"{_bins(edges)} The most {name} at any time: {most}. {left_out(results)}"
     return finished(figure, heading, caption, key=policy_key(results))
 

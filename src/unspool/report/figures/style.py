@@ -185,7 +185,7 @@ def classes_of(
     )
     found = table.join(number, on="name", how="left", maintain_order="left")["number"].fill_null(len(kept))
     more = len(names) - len(kept)
-    return found.to_numpy(), [*kept, *([f"{more:,} others"] if more else [])]
+    return found.to_numpy(), [*kept, *([counted(more, "other")] if more else [])]
 
 
 def policy_key(results: Sequence[Result]) -> list[tuple[str, str, str]]:

@@ -152,7 +152,7 @@ def wait_by_size(result: Result) -> Figure:
         yaxis={"title": {"text": "size of the job"}, "type": "category"},
     )
     caption = f"Mean wait of {counted(len(result.jobs))}; a cell without a number has no jobs. {left_out([result])}"
-    return finished(figure, heading, caption, height=8.0 + 2.2 * len(sizes))
+    return finished(figure, heading, caption, height=max(14.0, 8.0 + 2.2 * len(sizes)))
 
 
 def _size_classes(cores: npt.NDArray[Any]) -> tuple[list[str], npt.NDArray[np.int64]]:
