@@ -41,6 +41,7 @@ from unspool.units import format_duration
 __all__ = ["compare_page", "compare_report", "write_compare_report"]
 
 _MOST_EACH = 3  # results that have a figure of their own beside the baseline
+_LONGEST_NOTE = 400
 
 Results = Mapping[str, Result] | Sequence[Result] | str | os.PathLike[str]
 
@@ -87,11 +88,15 @@ def compare_page(results: Results, found: Comparison | None = None, *, command: 
         about=_about(found),
         summary=results_table(named, found),
         sections=sections,
-        notes=list(dict.fromkeys([*found.notes, *(text for one in named.values() for text in one.notes)])),
+        notes=[shown(text, _LONGEST_NOTE) for text in dict.fromkeys([*found.notes, *_notes(named)])],
         settings=_settings(found),
         versions=[(name, str(text)) for name, text in versions().items()],
         commands=[*dict.fromkeys(commands), *([command] if command else [])],
     )
+
+
+def _notes(named: Mapping[str, Result]) -> list[str]:
+    return [text for result in named.values() for text in result.notes]
 
 
 def _called(result: Result, name: str) -> Result:
@@ -131,7 +136,7 @@ def answer(found: Comparison) -> str:
     if low <= 0.0 <= high:
         near, far = (high, -low) if is_less else (-low, high)
         return (
-            f"No clear difference: jobs wait {less} under {winner}, "
+            f"No clear difference: under {winner} jobs wait {less}, "
             f"but the {sure} goes from {duration(far)} less to {duration(near)} more"
         )
     ends = sorted((abs(low), abs(high)))
@@ -156,15 +161,13 @@ def _tiles(named: Mapping[str, Result], found: Comparison) -> list[Tile]:
         Tile(percent(wait["better"]), f"of jobs wait less under {under}",
              f"{percent(wait['worse'])} wait longer, {percent(wait['equal'])} as long"),
     ]  # fmt: skip
-    costs = [named[one].summary.get("total_cost_usd") for one in (name, base)]
-    if None not in costs:
-        tiles.append(
-            Tile(money(costs[0]), f"cost under {under}", f"{against}: {money(costs[1])} ({change(costs[0], costs[1])})")
-        )
-    else:
-        used = [percent(named[one].summary["utilisation"]) for one in (name, base)]
-        tiles.append(Tile(used[0], f"of the cores' time used under {under}", f"{against}: {used[1]}"))
-    return tiles
+    here, there = (named[one].summary for one in (name, base))
+    if "total_cost_usd" in here and "total_cost_usd" in there:
+        mine, theirs = here["total_cost_usd"], there["total_cost_usd"]
+        beside = f"{against}: {money(theirs)} ({change(mine, theirs)})"
+        return [*tiles, Tile(money(mine), f"cost under {under}", beside)]
+    beside = f"{against}: {percent(there['utilisation'])}"
+    return [*tiles, Tile(percent(here["utilisation"]), f"of the cores' time used under {under}", beside)]
 
 
 def _about(found: Comparison) -> list[tuple[str, str]]:
@@ -172,6 +175,9 @@ def _about(found: Comparison) -> list[tuple[str, str]]:
     best = _best(found)["policy"]
     pair = found.pairs.row(by_predicate=pl.col("policy") == best, named=True)
     told.append(("jobs in both", f"{pair['jobs']:,}"))
+    base = found.results.row(by_predicate=pl.col("policy") == found.baseline, named=True)
+    if found.warm_up_s + found.cool_down_s > 0.0:
+        told.append(("left out", f"{base['warm_up_jobs']:,} of warm-up, {base['cool_down_jobs']:,} of cool-down"))
     alone = pair["only_in_baseline"] + pair["only_in_policy"]
     if alone:
         told.append(("beware", f"{alone:,} jobs ran in one of the two only and are in no difference: see the notes"))
@@ -198,7 +204,7 @@ def _figures(named: Mapping[str, Result], found: Comparison) -> tuple[dict[str, 
         differ["cost"] = cost_against_wait(base, *others)
         sections.append(Section("Cost against wait", ["cost"]))
     sections += [
-        Section("How much jobs are slowed down", list(slow)),
+        Section(slow["slowdown_ecdf"].layout.meta["heading"], list(slow)),
         Section("What is busy, and what waits", list(busy), note=note),
     ]
     return figures | differ | slow | busy, sections

@@ -96,12 +96,12 @@ def _dots(
         hovermode="closest",
     )  # fmt: skip
     sure = f"{100 * found.confidence:.4g}%"
-    bare = " A dot without a whisker has too few jobs for an interval." if any(_ends(row) is None for row, _ in drawn) \
-        else ""  # fmt: skip
+    is_bare = any(_ends(row) is None for row, _ in drawn)
+    bare = " A dot without a whisker has too few jobs for an interval." if is_bare else ""
     zero = " Left out: what is 0 under the baseline." if len(drawn) < len(rows) else ""
     caption = (
-        f"Left of the dashed line is better: less than under {shown(found.baseline)}. Whiskers are {sure} intervals: how "
-        f"much the mean varies over stretches of this log; they say nothing of other logs.{bare}{zero} {more}"
+        f"Left of the dashed line is better: less than under {shown(found.baseline)}. Whiskers are {sure} intervals: "
+        f"how much the mean varies over stretches of this log; they say nothing of other logs.{bare}{zero} {more}"
     )
     key = [(shown(other), colour_of(at + 1), "") for at, other in enumerate(others)]
     height = 7.0 + max(2.2, 1.1 * len(others)) * len(names)
@@ -145,7 +145,7 @@ def busy_difference(result: Result, other: Result) -> Figure:
 
     A row is some neighbouring machines, where both have the same ones; else, as in a pool, the jobs of some size.
     """
-    heading = f"What is busy when: {shown(other.policy)} less {shown(result.policy)}"
+    heading = f"What is busy when: {shown(other.policy)} against {shown(result.policy)}"
     begin, end = span_of([result, other])
     if end <= begin:
         return nothing(heading, "No job ran for any time.")
@@ -210,7 +210,8 @@ def _heat_map(
     figure = Figure(
         Heatmap(
             x=clock.of(edges[:-1] + np.diff(edges) / 2.0), y=rows, z=np.round(values, 4), zmin=-most, zmax=most,
-            colorscale=_LESS_TO_MORE, text=[[name] * len(values[0]) for name in names], colorbar={**bar, "thickness": 12},
+            colorscale=_LESS_TO_MORE, colorbar={**bar, "thickness": 12},
+            text=[[name] * len(values[0]) for name in names],
             hovertemplate=f"{clock.hover}<br>%{{text}}: {hover}<extra></extra>",
         )
     )  # fmt: skip
@@ -220,7 +221,9 @@ def _heat_map(
 
 def _caption(result: Result, other: Result, edges: Floats, row: str) -> str:
     step = duration(float(edges[1] - edges[0]))
-    colours = f"Orange: more is busy under {shown(other.policy)}; blue: more under {shown(result.policy)}; grey: the same"
+    colours = (
+        f"Orange: more is busy under {shown(other.policy)}; blue: more under {shown(result.policy)}; grey: the same"
+    )
     return f"{row} {step}. {colours}. {left_out([result, other])}"
 
 
@@ -256,7 +259,9 @@ def cost_against_wait(result: Result, *others: Result) -> Figure:
     )
     unknown = len(results) - len(known)
     left = f" Left out: {counted(unknown, 'result')} whose cost is not known." if unknown else ""
-    caption = f"Of all jobs of each run. The dashed line joins those that no other beats in both cost and wait.{left}"
+    names = [shown(one.policy) for (_, one), point in zip(known, points, strict=True) if point in best]
+    line = ", joined by the dashed line" if len(best) > 1 else ""
+    caption = f"Of all jobs of each run. No other is better in both cost and wait than: {', '.join(names)}{line}.{left}"
     key = [(shown(one.policy), colour_of(at), "") for at, one in known]
     return finished(figure, heading, caption, key=key, height=22.0)
 

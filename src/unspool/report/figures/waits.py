@@ -66,7 +66,9 @@ def wait_ecdf(result: Result, *others: Result) -> Figure:
     at_once = each_of(results, [f"{int((one.jobs['wait_time'] < 1.0).sum()):,}" for one in results])
     caption = f"Jobs that wait less than a second stand at the left edge ({at_once}). {left_out(results)}"
     axis = log_durations("wait", 1.0, most)
-    return _ecdf(results, "wait_time", np.geomspace(1.0, most, _steps(results)), heading, caption, axis, "%{customdata}")
+    return _ecdf(
+        results, "wait_time", np.geomspace(1.0, most, _steps(results)), heading, caption, axis, "%{customdata}"
+    )
 
 
 def slowdown_ecdf(result: Result, *others: Result) -> Figure:
