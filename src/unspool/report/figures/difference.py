@@ -87,7 +87,7 @@ def _dots(
         lines = [names.index(name) + shift for _, name in mine]
         figure.add_trace(_dots_of(other, at, [row for row, _ in mine], lines, found.confidence))
     figure.update_layout(
-        xaxis={"title": {"text": f"difference, in % of the mean under {plain(found.baseline, 24)}"},
+        xaxis={"title": {"text": "difference (% of the baseline's mean)"},
                "ticksuffix": "%", "zeroline": False},
         yaxis={"tickvals": list(range(len(names))), "ticktext": [plain(name, 24) for name in names],
                "range": [len(names) - 0.4, -0.6], "zeroline": False},
