@@ -70,6 +70,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "slowdown_ecdf": "unspool.report.figures.waits:slowdown_ecdf",
         "wait_by_size": "unspool.report.figures.waits:wait_by_size",
         "contention": "unspool.report.figures.contention:contention",
+        "busy_difference": "unspool.report.figures.difference:busy_difference",
+        "cost_against_wait": "unspool.report.figures.difference:cost_against_wait",
     },
 }
 """For each kind of part its names and where they live; a new one is one line here."""

@@ -1,4 +1,5 @@
 import json
+import re
 
 import polars as pl
 import pytest
@@ -126,6 +127,22 @@ def test_the_queue_over_time_is_written_to_a_file(unspool, out, tmp_path, name, 
     assert len(read(tmp_path / name)) == 2000
 
 
+def test_a_page_for_people_is_written_to_a_file(unspool, out, tmp_path):
+    told = unspool("compare", out).out
+    said = unspool("compare", out, "--baseline", "easy", "--warm-up", "1s", "-o", "compare.html")
+    assert said.code == 0
+    assert said.err.splitlines()[-1] == "for people: compare.html"
+    html = (tmp_path / "compare.html").read_text()
+    assert "<code>unspool compare out --baseline easy --warm-up 1 -o compare.html</code>" in html
+    assert re.search(r"<code>unspool run \S*log.csv -p 8 --policy fcfs</code>", html)
+    assert "Jobs wait less under easy: 1 h 9 min less on average than under fcfs; too few jobs for an interval" in html
+    again = unspool("compare", out, "-o", "compare.html")
+    assert (again.code, again.out) == (2, ""), "a file is not overwritten"
+    assert "compare.html" in again.err
+    forced = unspool("compare", out, "-o", "compare.html", "--force")
+    assert (forced.code, forced.out) == (0, told), "the table is printed all the same"
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -145,6 +162,7 @@ def test_the_queue_over_time_is_written_to_a_file(unspool, out, tmp_path, name, 
         (("out", "--cool-down", "101%"), "'101%' is not a percentage from 0% to 100%, such as 10%"),
         (("out", "--confidence", "95"), "a confidence of 95; expected 0.5 to 0.999, such as 0.95"),
         (("out", "--series", "queue.txt"), "queue.txt: a series is written as .csv or .parquet; name such a file"),
+        (("out", "-o", "page.pdf"), "page.pdf: the page is written as .html; name such a file"),
         (("out", "--series", "queue.csv", "--points", "0"), "a series of 0 points; expected 1 or more"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +19,7 @@ from unspool.results.compare import Comparison
 from unspool.results.compare import compare as compare_results
 from unspool.results.result import Result
 from unspool.results.series import POINTS, series, span_of
-from unspool.workloads.files import replaced
+from unspool.workloads.files import refuse_existing, replaced
 
 __all__ = ["compare"]
 
@@ -38,6 +39,7 @@ def compare(
     seed: int = 0,
     series: Annotated[Path | None, Parameter(name="--series")] = None,
     points: int = POINTS,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -68,8 +70,10 @@ def compare(
         Write queue length, queued work and busy cores over time to this file, .csv or .parquet.
     points
         Bins of the series.
+    out
+        Write a page for people to this file, .html: the same with figures, whole in itself.
     force
-        Replace that file if it exists.
+        Replace those files if they exist.
     json
         Print JSON.
     """
@@ -77,6 +81,10 @@ def compare(
         raise InputError("nothing to compare; name a folder with several results, or two folders")
     if series is not None and series.suffix not in (".csv", ".parquet"):
         raise InputError(f"{series}: a series is written as .csv or .parquet; name such a file")
+    if out is not None:
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"{out}: the page is written as .html; name such a file")
+        refuse_existing(out, force=force)
     with Announcement(f"reading {', '.join(map(str, folders))} …"):
         named = _named(folders)
     with Announcement("comparing …"):
@@ -86,6 +94,9 @@ def compare(
     if series is not None:
         with Announcement(f"writing {series} …"):
             _write_series(named, series, points, force=force)
+    if out is not None:
+        with Announcement(f"writing {out} …"), replaced(out, force=force) as file:
+            file.write(_page(named, found, folders, out).encode("utf-8", "replace"))
     for text in found.notes:
         note(text)
     if json:
@@ -94,7 +105,24 @@ def compare(
         _print(found)
     if series is not None:
         note(f"series: {series}")
+    if out is not None:
+        note(f"for people: {out}")
     return 0
+
+
+def _page(named: Mapping[str, Result], found: Comparison, folders: tuple[Path, ...], out: Path) -> str:
+    """The page, with the command that made it."""
+    from unspool.report.compare import compare_report
+
+    options = {
+        "--baseline": found.baseline if found.baseline != next(iter(named)) else None, "--by": found.by,
+        "--warm-up": f"{found.warm_up_s:.10g}" if found.warm_up_s else None,
+        "--cool-down": f"{found.cool_down_s:.10g}" if found.cool_down_s else None,
+        "--confidence": f"{found.confidence:g}" if found.confidence != 0.95 else None,
+        "--seed": str(found.seed) if found.seed else None, "-o": str(out),
+    }  # fmt: skip
+    words = [word for name, value in options.items() if value is not None for word in (name, value)]
+    return compare_report(named, found, command=shlex.join(["unspool", "compare", *map(str, folders), *words]))
 
 
 def _named(folders: tuple[Path, ...]) -> dict[str, Result]:

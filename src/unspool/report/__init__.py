@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from unspool.report.compare import compare_report, write_compare_report
 from unspool.report.cost import cost_report, write_cost_report
 from unspool.report.run import run_report, write_run_report
 
-__all__ = ["cost_report", "run_report", "write_cost_report", "write_run_report"]
+__all__ = [
+    "compare_report",
+    "cost_report",
+    "run_report",
+    "write_compare_report",
+    "write_cost_report",
+    "write_run_report",
+]

@@ -20,7 +20,7 @@ from unspool.report.shown import amount, change, duration, money, percent
 from unspool.results.result import Result
 from unspool.results.store import versions
 
-__all__ = ["COMMAND", "run_page", "run_report", "write_run_report"]
+__all__ = ["COMMAND", "run_command", "run_page", "run_report", "write_run_report"]
 
 _FEW = 48  # jobs and machines that a Gantt chart alone tells enough of
 _MOST_EACH = 3  # policies that have a figure of their own, of those that cannot be laid over each other
@@ -65,7 +65,7 @@ def run_page(results: Sequence[Result], *, told: Mapping[str, Any] | None = None
         notes=list(dict.fromkeys(text for result in results for text in result.notes)),
         settings=_settings(results),
         versions=[(name, str(text)) for name, text in (versions() if told is None else told).items()],
-        commands=[_command(results)],
+        commands=[run_command(results)],
     )
 
 
@@ -193,7 +193,7 @@ def _settings(results: Sequence[Result]) -> list[tuple[str, str]]:
     return told
 
 
-def _command(results: Sequence[Result]) -> str:
+def run_command(results: Sequence[Result]) -> str:
     """The command that repeats the runs, where log and platform are files or names that it knows."""
     config = results[0].config
     if COMMAND in config:

@@ -18,7 +18,7 @@ from unspool.results.result import Result
 from unspool.results.store import load_all
 from unspool.units import format_duration, parse_part
 
-__all__ = ["COMPARED", "Comparison", "compare", "comparison"]
+__all__ = ["COMPARED", "Comparison", "compare", "compared_jobs", "comparison", "named_results"]
 
 COMPARED: tuple[str, ...] = (
     "jobs",
@@ -94,7 +94,7 @@ def compare(
     """
     if not 0.5 <= confidence <= 0.999:
         raise InputError(f"a confidence of {confidence:g}; expected 0.5 to 0.999, such as 0.95")
-    named = _named(results)
+    named = named_results(results)
     if len(named) < 2:
         raise InputError(f"only one result, under {next(iter(named), 'no policy')}; a comparison needs two or more")
     first = next(iter(named)) if baseline is None else baseline
@@ -102,8 +102,7 @@ def compare(
         raise UnknownName("baseline", first, named)
     begin, end, span_s = _span(named.values())
     warm_up_s, cool_down_s = parse_part(warm_up, span_s), parse_part(cool_down, span_s)
-    window = pl.col("submit_time").is_between(begin + warm_up_s, end - cool_down_s)
-    jobs = {name: result.jobs.filter(window) for name, result in named.items()}
+    jobs = compared_jobs(named, warm_up_s, cool_down_s)
     if not any(map(len, jobs.values())):
         cut = f"a warm-up of {format_duration(warm_up_s)} and a cool-down of {format_duration(cool_down_s)}"
         raise InputError(f"no job is left after {cut}: jobs were submitted over {format_duration(span_s)}; cut less")
@@ -125,7 +124,7 @@ def compare(
     )  # fmt: skip
 
 
-def _named(results: Mapping[str, Result] | Sequence[Result] | str | os.PathLike[str]) -> dict[str, Result]:
+def named_results(results: Mapping[str, Result] | Sequence[Result] | str | os.PathLike[str]) -> dict[str, Result]:
     """Results by name: as given, by policy, or by policy and platform."""
     if isinstance(results, Mapping):
         return dict(results)
@@ -134,6 +133,13 @@ def _named(results: Mapping[str, Result] | Sequence[Result] | str | os.PathLike[
         if len(set(names)) == len(names):
             return dict(zip(names, several, strict=True))
     raise InputError("two results have the same policy and platform; give a dictionary of names and results")
+
+
+def compared_jobs(results: Mapping[str, Result], warm_up_s: float, cool_down_s: float) -> dict[str, pl.DataFrame]:
+    """The jobs of each result without those submitted in the first or the last so many seconds of the log."""
+    begin, end, _ = _span(results.values())
+    window = pl.col("submit_time").is_between(begin + warm_up_s, end - cool_down_s)
+    return {name: result.jobs.filter(window) for name, result in results.items()}
 
 
 def _span(results: Iterable[Result]) -> tuple[float, float, float]:

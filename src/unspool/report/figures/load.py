@@ -53,9 +53,12 @@ def utilisation(result: Result, *others: Result) -> Figure:
     figure = _lines(results, clock, edges, busy, "cores", "%{y:,.4~g} cores busy")
     key = policy_key(results)
     figure.add_trace(_capacity(result, clock, edges))
+    there = capacity_over(result, edges)
+    is_alike = all(np.allclose(capacity_over(one, edges), there) for one in others)
+    name = "cores that are there" + ("" if is_alike else f" under {shown(result.policy)}")
     shares = each_of(results, [f"{one.summary['utilisation']:.1%}" for one in results])
-    caption = f"{_bins(edges)} Used of what was there: {shares}. Dashed: cores that are there. {left_out(results)}"
-    return finished(figure, heading, caption, key=[*key, ("cores that are there", CAPACITY, "line")])
+    caption = f"{_bins(edges)} Used of what was there: {shares}. Dashed: {name}. {left_out(results)}"
+    return finished(figure, heading, caption, key=[*key, (name, CAPACITY, "line")])
 
 
 def queue_length(result: Result, *others: Result) -> Figure:

@@ -18,9 +18,10 @@ from unspool.results.series import span_of
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["busy_machines"]
+__all__ = ["MOST_COLUMNS", "MOST_ROWS", "busy_in_rows", "busy_machines", "cores_in_rows", "machines_named"]
 
-_MOST_ROWS, _MOST_COLUMNS = 48, 100
+MOST_ROWS, MOST_COLUMNS = 48, 100
+"""Of a heat map of machines over time: fewer than the marks that a figure may have."""
 
 
 def busy_machines(result: Result) -> Figure:
@@ -32,18 +33,18 @@ def busy_machines(result: Result) -> Figure:
     if not has_machines(result) or end <= begin:
         return nothing(heading, "In a pool machines have no numbers." if result.platform.is_pool else "No job ran.")
     machines = len(result.machines)
-    to_a_row = -(-machines // _MOST_ROWS)
+    to_a_row = -(-machines // MOST_ROWS)
     rows = -(-machines // to_a_row)
-    edges = np.linspace(begin, end, _MOST_COLUMNS + 1)
-    busy = _busy(result, to_a_row, rows, edges)
-    there = _there(result, to_a_row, rows, edges)
+    edges = np.linspace(begin, end, MOST_COLUMNS + 1)
+    busy = busy_in_rows(result, to_a_row, rows, edges)
+    there = cores_in_rows(result, to_a_row, rows, edges)
     share = np.divide(busy, there, out=np.full(busy.shape, np.nan), where=there > 1e-9)
     clock = clock_of([result])
-    names = [_name(row * to_a_row, min((row + 1) * to_a_row, machines) - 1) for row in range(rows)]
+    names = [machines_named(row * to_a_row, min((row + 1) * to_a_row, machines) - 1) for row in range(rows)]
     figure = Figure(
         Heatmap(
             x=clock.of(edges[:-1] + np.diff(edges) / 2.0), y=np.arange(rows) * to_a_row, z=np.round(share, 4),
-            zmin=0.0, zmax=1.0, colorscale=SCALE, hoverongaps=False, text=[[name] * _MOST_COLUMNS for name in names],
+            zmin=0.0, zmax=1.0, colorscale=SCALE, hoverongaps=False, text=[[name] * MOST_COLUMNS for name in names],
             colorbar={"title": {"text": "busy"}, "tickformat": ".0%", "thickness": 12},
             hovertemplate=f"{clock.hover}<br>%{{text}}: %{{z:.1%}} busy<extra></extra>",
         )
@@ -65,7 +66,7 @@ def busy_machines(result: Result) -> Figure:
     return finished(figure, heading, caption, height=28.0)
 
 
-def _busy(result: Result, to_a_row: int, rows: int, edges: Floats) -> Floats:
+def busy_in_rows(result: Result, to_a_row: int, rows: int, edges: Floats) -> Floats:
     """Busy cores in each row and bin."""
     held = result.allocations
     at, units = held["attempt"].to_numpy(), held["units"].to_numpy().astype(np.float64)
@@ -81,7 +82,7 @@ def _busy(result: Result, to_a_row: int, rows: int, edges: Floats) -> Floats:
     return held_over(begin[source], end[source], weight, row, edges, rows)
 
 
-def _there(result: Result, to_a_row: int, rows: int, edges: Floats) -> Floats:
+def cores_in_rows(result: Result, to_a_row: int, rows: int, edges: Floats) -> Floats:
     """Cores of machines that were up, in each row and bin."""
     machines = result.machines
     row = machines["machine"].to_numpy() // to_a_row
@@ -94,5 +95,6 @@ def _there(result: Result, to_a_row: int, rows: int, edges: Floats) -> Floats:
     return held_over(up, stop, cores, row, edges, rows)
 
 
-def _name(first: int, last: int) -> str:
+def machines_named(first: int, last: int) -> str:
+    """Neighbouring machines by their numbers."""
     return f"machine {first:,}" if first == last else f"machines {first:,} to {last:,}"

@@ -12,6 +12,7 @@ import polars as pl
 
 from unspool.errors import shown
 from unspool.report.figures.style import (
+    MOST_MARKS,
     SCALE,
     Floats,
     colour_of,
@@ -30,7 +31,7 @@ from unspool.results.result import Result
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["share_bars", "slowdown_ecdf", "wait_by_size", "wait_classes", "wait_ecdf"]
+__all__ = ["share_bars", "size_classes", "slowdown_ecdf", "wait_by_size", "wait_classes", "wait_ecdf"]
 
 _CLASSES = {
     "none": 1.0, "up to 1 min": 60.0, "1 to 5 min": 300.0, "5 to 15 min": 900.0, "15 min to 1 h": 3600.0,
@@ -65,7 +66,9 @@ def wait_ecdf(result: Result, *others: Result) -> Figure:
     at_once = each_of(results, [f"{int((one.jobs['wait_time'] < 1.0).sum()):,}" for one in results])
     caption = f"Jobs that wait less than a second stand at the left edge ({at_once}). {left_out(results)}"
     axis = log_durations("wait", 1.0, most)
-    return _ecdf(results, "wait_time", np.geomspace(1.0, most, _STEPS), heading, caption, axis, "%{customdata}")
+    return _ecdf(
+        results, "wait_time", np.geomspace(1.0, most, _steps(results)), heading, caption, axis, "%{customdata}"
+    )
 
 
 def slowdown_ecdf(result: Result, *others: Result) -> Figure:
@@ -77,10 +80,14 @@ def slowdown_ecdf(result: Result, *others: Result) -> Figure:
         + left_out(results)
     )
     axis = {"title": {"text": "bounded slowdown"}, "type": "log", "range": [0.0, float(np.log10(most))], "dtick": 1}
-    steps = np.geomspace(1.0, most, _STEPS)
+    steps = np.geomspace(1.0, most, _steps(results))
     return _ecdf(
         results, "bounded_slowdown", steps, "Share of jobs slowed down at most so much", caption, axis, "%{x:,.3~g}"
     )
+
+
+def _steps(results: Sequence[Result]) -> int:
+    return min(_STEPS, MOST_MARKS // len(results))
 
 
 def _ecdf(
@@ -122,7 +129,7 @@ def wait_by_size(result: Result) -> Figure:
     heading = f"Who waits under {shown(result.policy)}: mean wait by size and run time"
     if not len(result.jobs):
         return nothing(heading, "No job ran.")
-    sizes, rows = _size_classes(result.jobs["cores"].to_numpy())
+    sizes, rows = size_classes(result.jobs["cores"].to_numpy())
     columns = np.searchsorted(
         np.array(list(_RUN_TIMES.values())[:-1]), result.jobs["run_time"].to_numpy(), side="right"
     )
@@ -155,7 +162,7 @@ def wait_by_size(result: Result) -> Figure:
     return finished(figure, heading, caption, height=max(14.0, 8.0 + 2.2 * len(sizes)))
 
 
-def _size_classes(cores: npt.NDArray[Any]) -> tuple[list[str], npt.NDArray[np.int64]]:
+def size_classes(cores: npt.NDArray[Any]) -> tuple[list[str], npt.NDArray[np.int64]]:
     """Names of classes of sizes, each twice as large as the one before it (or four times, or more), and each job's."""
     largest = max(int(cores.max()), 1)
     step = next(power for power in range(1, 64) if power * _MOST_SIZES > np.log2(largest))
