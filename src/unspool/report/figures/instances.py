@@ -29,6 +29,7 @@ __all__ = ["cost_against_wait", "instance_states", "instances_over", "waiting_sa
 
 _STATES = {"running jobs": PALETTE[0], "idle": PALETTE[1], "booting": PALETTE[5]}
 _MOST_BINS, _BARS, _MOST_POINTS = 400, 120, 1000
+_FEW = 20  # dots that can have their names beside them
 _LEAST_USD = 0.01
 
 
@@ -55,7 +56,7 @@ def instance_states(costs: Costs) -> Figure:
     figure.update_layout(xaxis=clock.axis(), yaxis={"title": {"text": "instances"}, "rangemode": "tozero"})
     step = duration(float(edges[1] - edges[0]))
     caption = f"Means over {_MOST_BINS} steps of {step}: {counted(started, 'instance')} in all."
-    caption += f" {counted(fixed, 'machine')} that are always there left out." if fixed else ""
+    caption += f" Left out: {counted(fixed, 'machine')} always there." if fixed else ""
     return finished(figure, heading, caption, key=[(name, colour, "") for name, colour in _STATES.items()])
 
 
@@ -139,11 +140,14 @@ def cost_against_wait(table: pl.DataFrame, column: str) -> Figure:
         f"{plain(name)}: {money(usd)}, {text(value)}{' saved' if is_saved else ' mean wait'}, {counted(jobs)}"
         for name, usd, value, jobs in zip(names, drawn["cost_usd"], drawn[y], drawn["jobs"], strict=True)
     ]
+    is_few = len(drawn) <= _FEW
     values = drawn[y].to_numpy() / (1.0 if is_saved else 60.0)
     sizes = np.sqrt(drawn["core_hours"].to_numpy() / max(float(drawn["core_hours"].max() or 0.0), 1e-9))  # type: ignore[arg-type]
     figure = Figure(
         Scatter(
-            x=np.round(np.maximum(drawn["cost_usd"].to_numpy(), _LEAST_USD), 6), y=np.round(values, 4), mode="markers",
+            x=np.round(np.maximum(drawn["cost_usd"].to_numpy(), _LEAST_USD), 6), y=np.round(values, 4),
+            mode="markers+text" if is_few else "markers", textposition="top center", cliponaxis=False,
+            text=[plain(name, 16) for name in names] if is_few else None,
             hovertext=told, hovertemplate="%{hovertext}<extra></extra>", name=f"by {column}",
             marker={"color": PALETTE[0], "opacity": 0.65, "size": np.round(7.0 + 25.0 * sizes, 1),
                     "line": {"width": 0.5, "color": "rgba(127,127,127,.6)"}},
