@@ -1,4 +1,7 @@
 import gzip
+import json
+
+import polars as pl
 
 from unspool.workloads import FORMATS, read_workload
 
@@ -152,3 +155,39 @@ def test_the_help_tells_how_the_log_comes_out_of_the_scheduler(unspool):
         assert command in said
     for verb in ("run", "convert", "inspect", "validate", "check", "forecast"):
         assert "slurm" in unspool(verb, "--help").out
+
+
+def test_results_become_a_trace_whose_spans_are_the_jobs(unspool, write, tmp_path):
+    unspool("run", write("log.csv", FOUR), "-p", "4x2", "--policy", "fcfs", "-o", "out", "--json")
+    said = unspool("convert", "out", "run.trace.json")
+    assert said == (
+        0, "", "run.trace.json: 4 starts of jobs written; open it in ui.perfetto.dev or chrome://tracing\n"
+    )  # fmt: skip
+    events = json.loads((tmp_path / "run.trace.json").read_text())["traceEvents"]
+    jobs = pl.read_parquet(tmp_path / "out/jobs.parquet")
+    told = {(one["name"], one["ts"], one["dur"], one["args"]["user"]) for one in events if one["ph"] == "X"}
+    expected = jobs.select("job_id", "start_time", "run_time", "user").rows()
+    assert told == {(name, start * 1e6, time * 1e6, user) for name, start, time, user in expected}
+    assert unspool("convert", "out", "part.trace.json.gz", "--window", "1h..2h").err.startswith(
+        "part.trace.json.gz: 1 start of jobs written"
+    )
+    assert json.loads(gzip.decompress((tmp_path / "part.trace.json.gz").read_bytes()))["traceEvents"]
+
+
+def test_wrong_traces_are_told_in_one_sentence(unspool, write, tmp_path):
+    log = write("log.csv", FOUR)
+    unspool("run", log, "-p", "8", "--policy", "fcfs", "-o", "out", "--json")
+    (tmp_path / "old.trace.json").write_text("precious")
+    told = {
+        (log, "x.trace.json"): "log.csv: is no folder of results; a trace is made of what `unspool run -o` writes",
+        ("out", "x.trace.json", "--thin", "0.5"): "x.trace.json: a trace is made of one folder of results, and takes "
+        "only --window and --force",
+        ("out", "old.trace.json"): "old.trace.json: exists and is not overwritten; choose another name, or say --force "
+        "to replace it",
+        ("out", "x.trace.json", "--window", "2h..1h"): "--window 2h..1h: expected an end after the beginning",
+        ("out", "x.trace.json", "--window", "2022-03-01.."): "--window: the origin of log.csv is not known; give times "
+        "since it, as 1d..2d",
+    }
+    for arguments, sentence in told.items():
+        assert unspool("convert", *arguments) == (2, "", f"unspool: {sentence}\n")
+    assert (tmp_path / "old.trace.json").read_text() == "precious"

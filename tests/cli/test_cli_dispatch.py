@@ -38,7 +38,7 @@ def test_the_summary_as_json(unspool, files):
 
 def test_a_folder_of_results(unspool, files, tmp_path):
     said = unspool("dispatch", *files, "-o", "out")
-    assert (said.code, said.err) == (0, "results: out\n")
+    assert (said.code, said.err) == (0, "results: out, for people out/report.html\n")
     assert (tmp_path / "out/metrics.txt").read_text() == said.out
     with open(tmp_path / "out/jobs.csv", newline="") as lines:
         rows = list(csv.DictReader(lines))
@@ -127,3 +127,24 @@ def test_two_metrics_with_a_figure_of_one_name_both_stand_in_the_summary(unspool
     write("e.yaml", f"workers: 1\ndispatcher: random\nmetrics: [{one % (0, 0)}, {one % (9, 9)}]\n")
     summary = json.loads(unspool("dispatch", *files, "--json").out)
     assert (summary["jobs_on_time"], summary["jobs_on_time_2"], summary["jobs_total"]) == (2, 4, 4)
+
+
+def test_a_folder_has_a_page_which_report_writes_again(unspool, files, tmp_path):
+    said = unspool("dispatch", *files, "-o", "out")
+    assert said.err == "results: out, for people out/report.html\n"
+    first = (tmp_path / "out/report.html").read_text()
+    assert "4 jobs were delayed by 0 s on average, and 100% of them were on time" in first
+    assert "unspool dispatch jobs.csv -c e.yaml --refs refs.csv --seed 42" in first
+    assert "dispatcher: duration-filter" in first
+    (tmp_path / "out/report.html").unlink()
+    assert unspool("report", "out") == (0, "out/report.html\n", "")
+    assert (tmp_path / "out/report.html").read_text() == first
+    assert unspool("report", "out", "-o", "elsewhere.html").code == 0
+    assert (tmp_path / "elsewhere.html").read_text() == first
+
+
+@pytest.mark.parametrize("option", ["--no-report", "--json"])
+def test_no_page_is_written_where_none_is_wanted(unspool, files, tmp_path, option):
+    assert unspool("dispatch", *files, "-o", "out", option).err == "results: out\n"
+    assert not (tmp_path / "out/report.html").exists()
+    assert unspool("report", "out").code == 0

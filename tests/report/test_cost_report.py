@@ -30,7 +30,7 @@ def test_the_page_fetches_nothing_and_holds_the_script_that_draws():
     assert not re.search(r"(?:src|href)\s*=|@import|url\(", before)
     packed = re.search(r'id="plotly">(.*?)</script>', html, re.DOTALL)[1]
     assert b"plotly.js" in gzip.decompress(b64decode(packed))[:200]
-    assert set(figures) == {"cost", "waits"}
+    assert set(figures) == {"cost", "waits", "instances"}
     assert set(re.findall(r'class="figure" id="(\w+)"', html)) == set(figures)
 
 

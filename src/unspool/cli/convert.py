@@ -1,4 +1,4 @@
-"""`unspool convert`: turn logs of one format into another, and change their jobs on the way."""
+"""`unspool convert`: turn logs of one format into another, and change their jobs on the way; results into traces."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
+from unspool.cli.files import read_results
 from unspool.cli.options import LogFormat, TargetFormat
 from unspool.cli.output import Announcement, counted, note, reading
 from unspool.errors import InputError, UnitError, shown
 from unspool.model.workload import Workload
+from unspool.results.result import Result
+from unspool.results.tracing import MOST_SPANS, write_trace
 from unspool.units import parse_duration
 from unspool.workloads import read_workload, transform, write_workload
+from unspool.workloads.clock import unix_of_date
+from unspool.workloads.files import refuse_existing, replaced
 
 __all__ = ["convert"]
+
+_TRACE = (".trace.json", ".trace.json.gz")
 
 
 def convert(
@@ -36,6 +43,8 @@ def convert(
 ) -> int:
     """Turn a log of one format into another (see: unspool plugins formats); .gz where text. Several logs are merged.
 
+    A folder of results becomes a trace for Perfetto and Chrome: unspool convert OUT run.trace.json
+
     Example: unspool convert log.swf march.parquet --window 2022-03-01..2022-04-01 --where "cores <= 64"
 
     Parameters
@@ -45,7 +54,8 @@ def convert(
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     window
-        Only jobs submitted from .. before: dates, or times since the origin, as 1d..2d; either may be left out.
+        Only jobs submitted from .. before: dates, or times since the origin, as 1d..2d; either may be left out. Of a
+        trace, only those that run in that time.
         This and the next five are done in this order.
     where
         Only jobs for which this holds, as "cores <= 64 and user == 'ann'".
@@ -67,6 +77,11 @@ def convert(
     if len(files) < 2:
         raise InputError("convert: expected a log or several, and last the file to write. Try: unspool convert --help")
     *sources, target = files
+    if target.name.lower().endswith(_TRACE) and to is None:
+        others = (format, columns, where, thin, scale_load, scale_run_times, shift)
+        if len(sources) != 1 or any(option is not None for option in others):
+            raise InputError(f"{target}: a trace is made of one folder of results, and takes only --window and --force")
+        return _trace(sources[0], target, window, force=force)
     mapped = RunConfig(columns=columns or []).column_map()
     logs = []
     for source in sources:
@@ -93,6 +108,37 @@ def convert(
         note(f"rejected: line {line}, job {shown(str(job_id), 40)}: {reason}")
     note(f"{target}: {counted(len(workload), 'job')} written, {counted(len(workload.rejected), 'record')} rejected")
     return 2 if strict and len(workload.rejected) else 0
+
+
+def _trace(folder: Path, target: Path, window: str | None, *, force: bool) -> int:
+    """A folder of results as a trace."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is no folder of results; a trace is made of what `unspool run -o` writes")
+    refuse_existing(target, force=force)
+    with Announcement(f"reading {folder} …"):
+        results = read_results(folder)
+    begin, end = (None, None) if window is None else (_since_origin(edge, results[0]) for edge in _edges(window))
+    if begin is not None and end is not None and begin >= end:
+        raise InputError(f"--window {shown(str(window))}: expected an end after the beginning")
+    with Announcement(f"writing {target} …"), replaced(target, force=force) as file:
+        written, left = write_trace(results, file, begin=begin, end=end)
+    note(f"{target}: {counted(written, 'start')} of jobs written; open it in ui.perfetto.dev or chrome://tracing")
+    if left:
+        note(
+            f"{counted(left, 'start')} of jobs left out, the last ones: a trace has room for {MOST_SPANS:,} spans; "
+            "--window FROM..TO, as in 1d..2d, takes another part"
+        )
+    return 0
+
+
+def _since_origin(edge: float | str | None, result: Result) -> float | None:
+    if not isinstance(edge, str):
+        return edge
+    if not result.origin_unix_s:
+        raise InputError(
+            f"--window: the origin of {shown(result.workload)} is not known; give times since it, as 1d..2d"
+        )
+    return unix_of_date(edge) - result.origin_unix_s
 
 
 def _edges(window: str) -> tuple[float | str | None, float | str | None]:

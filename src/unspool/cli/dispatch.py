@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, reading
+from unspool.cli.output import (
+    Announcement,
+    Progress,
+    compiling_announcement,
+    counted,
+    note,
+    print_json,
+    reading,
+    where_written,
+)
 from unspool.errors import InputError
 from unspool.faces.dispatch.compiled import ids_needed
 from unspool.faces.dispatch.experiment import read_experiment
@@ -36,6 +46,7 @@ def dispatch(
     json: Annotated[bool, Flag] = False,
     machine: Annotated[bool, Flag] = False,
     verbose: Annotated[bool, Flag] = False,
+    no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
 ) -> int:
     """Replay a log of jobs under a dispatcher, with predictors, selectors, strategies and metrics from a file.
 
@@ -57,7 +68,8 @@ def dispatch(
         original or fork: number ids, call back and print as that version of Simdex does. none: the right way. Without
         it, as the experiment says.
     out
-        Folder for the results: jobs.csv, series.csv, both as parquet too, summary.json, metrics.txt.
+        Folder for the results: jobs.csv, series.csv, both as parquet too, summary.json, metrics.txt, run.json, and
+        report.html, a page for people (none with --json).
     force
         Replace the results that are there. A folder with anything else in it never is.
     json
@@ -66,6 +78,8 @@ def dispatch(
         Print the metrics as key=value, one a line.
     verbose
         Print the metrics with more detail, such as that of each worker.
+    no_report
+        Do not write report.html.
     """
     if data is None or config is None:
         raise InputError("no log or no experiment given; say: unspool dispatch -c EXPERIMENT.yaml DATA [--refs REFS]")
@@ -84,13 +98,22 @@ def dispatch(
     if (never := len(jobs) - run.outcome.finished) > 0:
         note(f"{counted(never, 'job')} never given to a worker by the dispatcher")
     text = metrics_text(run, machine=machine, verbose=verbose)
+    has_report = not (no_report or json)
     if out is not None:
+        command = _command(data, config, refs, limit, seed, compat)
         with Announcement(f"writing {out} …"):
-            write_dispatched(run, out, text, force=force)
+            write_dispatched(run, out, text, force=force, report=has_report, command=command)
     if json:
         print_json(summary_of(run))
     else:
         sys.stdout.write(text)
     if out is not None:
-        note(f"results: {out}")
+        note(where_written(out, report=has_report))
     return 0
+
+
+def _command(data: Path, config: Path, refs: Path | None, limit: int | None, seed: int, compat: str | None) -> str:
+    """The command that repeats a run."""
+    options = {"--refs": refs, "--limit": limit, "--seed": seed, "--compat": compat}
+    given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    return shlex.join(["unspool", "dispatch", str(data), "-c", str(config), *given])

@@ -11,13 +11,14 @@ from cyclopts import Parameter
 
 from unspool.cli.output import Announcement, note, print_json, print_text
 from unspool.errors import InputError
+from unspool.report.dispatch import dispatch_report
 from unspool.report.run import run_report
 from unspool.results.store import REPORT, load_all
 from unspool.workloads.files import replaced
 
 __all__ = ["report"]
 
-_WITH_PAGE = {"hourly_stats.csv": "unspool cost", "metrics.txt": "unspool dispatch"}
+_OF_COSTS, _OF_DISPATCH = "hourly_stats.csv", "metrics.txt"
 
 
 def report(
@@ -36,7 +37,7 @@ def report(
     Parameters
     ----------
     folder
-        What `unspool run -o` or `unspool batsim -o` wrote. Of `unspool cost` and `unspool dispatch` the page is there.
+        What `unspool run -o`, `unspool batsim -o` or `unspool dispatch -o` wrote. Of `unspool cost` the page is there.
     out
         The file to write. Without it, report.html in that folder, in the place of the one that is there.
     force
@@ -47,15 +48,13 @@ def report(
         Print where it is and how large as JSON.
     """
     page = folder / REPORT if out is None else out
-    made_by = next((verb for name, verb in _WITH_PAGE.items() if (folder / name).is_file()), None)
-    if made_by is None:
-        with Announcement(f"reading {folder} …"):
-            results = load_all(folder)
+    if not (folder / _OF_COSTS).is_file():
+        html = _made(folder)
         with Announcement(f"writing {page} …"), replaced(page, force=force or out is None) as file:
-            file.write(run_report(results, told=_versions(folder)).encode("utf-8", "replace"))
+            file.write(html.encode("utf-8", "replace"))
     elif not page.is_file() or out is not None:
         raise InputError(
-            f"{folder}: is of `{made_by}`, which writes its page itself: run it again without --no-report and --json"
+            f"{folder}: is of `unspool cost`, which writes its page itself: run it again without --no-report and --json"
         )
     if open and not webbrowser.open(page.absolute().as_uri()):
         note("no browser could be started; open the file in one")
@@ -64,6 +63,17 @@ def report(
     else:
         print_text(str(page))
     return 0
+
+
+def _made(folder: Path) -> str:
+    """The page, of a dispatch or of runs."""
+    if (folder / _OF_DISPATCH).is_file():
+        with Announcement(f"reading {folder} …"):
+            return dispatch_report(folder)
+    with Announcement(f"reading {folder} …"):
+        results = load_all(folder)
+    with Announcement(f"drawing {folder} …"):
+        return run_report(results, told=_versions(folder))
 
 
 def _versions(folder: Path) -> dict[str, Any]:

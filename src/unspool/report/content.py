@@ -105,6 +105,7 @@ class Page:
     settings: Sequence[tuple[str, str]] = ()
     versions: Sequence[tuple[str, str]] = ()
     commands: Sequence[str] = field(default=())
+    files: Sequence[tuple[str, str]] = ()  # name and text of files that say what was run
 
 
 def table_of(

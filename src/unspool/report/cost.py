@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_type
 from unspool.report.content import Cell, Column, Page, Section, Split, Table, Tile, rejected_table, table_of
 from unspool.report.figures import cost_over_time, waits_compared
+from unspool.report.figures.instances import cost_against_wait, instance_states, waiting_saved
 from unspool.report.figures.style import NOT_SAID
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money, percent
 from unspool.results.costs import Costs
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 __all__ = ["cost_page", "cost_report", "write_cost_report"]
 
@@ -47,17 +51,23 @@ def cost_page(costs: Costs) -> Page:
     waits = waits_compared(costs.bill.jobs, here)
     groups = [table for column in GROUPED if (table := _group(costs, column)) is not None]
     types = _types(costs)
+    more = [_instances(costs), _saved(costs), _pays(costs)]
     return Page(
         title=headline(summary),
         question=f"What would these jobs cost {here}, and what waiting would it save?",
         answer=headline(summary),
         tiles=_tiles(summary, here),
-        figures={"cost": cost_over_time(costs.hourly, costs.bill.window.begin_unix_s), "waits": waits},
+        figures={
+            "cost": cost_over_time(costs.hourly, costs.bill.window.begin_unix_s),
+            "waits": waits,
+            **{name: figure for shown in more for name, figure in shown.items()},
+        },
         picture="cost",
         about=_about(costs),
         sections=[
             Section("Where the money goes", splits=_splits(summary)),
             Section(waits.layout.meta["heading"], ["waits"], note=_on_waits(summary)),
+            *(Section(next(iter(shown.values())).layout.meta["heading"], list(shown)) for shown in more if shown),
             Section("The main figures", pairs=_rows(summary)),
             *([Section("What it runs on", tables=[types])] if types.rows else []),
             *(Section(f"Who pays: by {table.names[0]}", tables=[table]) for table in groups),
@@ -66,6 +76,23 @@ def cost_page(costs: Costs) -> Page:
         notes=[_ON_SHARES, *costs.notes],
         settings=_settings(summary),
     )
+
+
+def _instances(costs: Costs) -> dict[str, Figure]:
+    """What instances do, if any was started in the hours that are paid."""
+    has_any = costs.bill.window.hours and costs.bill.machines["start_time"].count()
+    return {"instances": instance_states(costs)} if has_any else {}
+
+
+def _saved(costs: Costs) -> dict[str, Figure]:
+    return {"saved": waiting_saved(costs)} if costs.summary["jobs_with_logged_wait"] else {}
+
+
+def _pays(costs: Costs) -> dict[str, Figure]:
+    """Cost against wait, by the first of user, queue and project that has two values or more."""
+    tables = ((column, table) for column in GROUPED if (table := cost_by(costs.bill, column)) is not None)
+    column, table = next(((column, table) for column, table in tables if len(table) > 2), ("", None))
+    return {} if table is None else {"pays": cost_against_wait(table.head(-1), column)}
 
 
 def headline(summary: dict[str, Any]) -> str:

@@ -35,7 +35,7 @@ _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
 _COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")
 _COST_PARTS = {*_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), REPORT}
 _DISPATCH_SIGNS = {"summary.json", "jobs.csv", "series.csv", "metrics.txt"}
-_DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml", REPORT}
+_DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml", "run.json", REPORT}
 _KINDS = (
     (_SIGNS, _PARTS),
     (_COST_SIGNS, _COST_PARTS),

@@ -15,9 +15,18 @@ from unspool.errors import RunError, shown
 from unspool.faces.dispatch.calls import takes, wants_keyword
 from unspool.faces.dispatch.metrics.experience import UserExperience
 from unspool.faces.dispatch.running import Dispatched, values_of
-from unspool.results.store import write_folder, write_json
+from unspool.report.dispatch import write_dispatch_report
+from unspool.results.store import REPORT, versions, write_folder, write_json
 
-__all__ = ["jobs_table", "metrics_text", "results_yaml", "series_table", "summary_of", "write_dispatched"]
+__all__ = [
+    "jobs_table",
+    "metrics_text",
+    "results_yaml",
+    "series_table",
+    "settings_of",
+    "summary_of",
+    "write_dispatched",
+]
 
 _IDS = ("submission", "solution", "group", "tlgroup", "exercise", "runtime", "user")
 _VERDICTS = ["on time", "delayed", "late"]
@@ -142,8 +151,29 @@ def series_table(run: Dispatched) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
 
 
-def write_dispatched(run: Dispatched, folder: str | os.PathLike[str], text: str, *, force: bool = False) -> Path:
-    """Write everything into a folder of its own, beside and renamed when whole."""
+def settings_of(run: Dispatched, command: str = "") -> dict[str, Any]:
+    """How a run came about: the text of its experiment, the command, versions, and whether workers take jobs late."""
+    try:
+        text = run.experiment.path.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # moved since it was read
+        text = ""
+    is_late = bool(getattr(run.simulation.dispatcher, "is_late", False))
+    return {
+        "command": command, "is_late": is_late, "has_predictor": run.simulation.duration_predictor is not None,
+        "experiment": text, "versions": versions(),
+    }  # fmt: skip
+
+
+def write_dispatched(
+    run: Dispatched,
+    folder: str | os.PathLike[str],
+    text: str,
+    *,
+    force: bool = False,
+    report: bool = True,
+    command: str = "",
+) -> Path:
+    """Write everything into a folder of its own, beside and renamed when whole; `command` is what repeats the run."""
 
     def fill(into: Path) -> None:
         for name, table in {"jobs": jobs_table(run), "series": series_table(run)}.items():
@@ -153,6 +183,9 @@ def write_dispatched(run: Dispatched, folder: str | os.PathLike[str], text: str,
         (into / "metrics.txt").write_text(text, encoding="utf-8")
         if run.experiment.compat == "fork":
             (into / "results.yaml").write_text(results_yaml(run), encoding="utf-8")
+        write_json(into / "run.json", settings_of(run, command))
+        if report:
+            write_dispatch_report(into, into / REPORT)
 
     return write_folder(folder, fill, force=force)
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "CAPACITY", "MOST_MARKS", "NOT_SAID", "OTHER", "PALETTE", "SCALE", "Clock", "Floats", "classes_of", "clock_of",
-    "colour_of", "counted", "each_of", "few_ticks", "finished", "left_out", "log_durations", "nothing", "plain",
-    "policy_key",
+    "CAPACITY", "MOST_MARKS", "NOT_SAID", "OTHER", "PALETTE", "SCALE", "Clock", "Floats", "classes_of",
+    "clock_between", "clock_of", "colour_of", "counted", "each_of", "few_ticks", "finished", "left_out",
+    "log_durations", "nothing", "plain", "policy_key",
 ]  # fmt: skip
 
 MOST_MARKS = 5000
@@ -148,9 +148,13 @@ class Clock:
 def clock_of(results: Sequence[Result]) -> Clock:
     """Dates where all logs have the same, which one that begins in 1970 has not; else the largest unit that fits."""
     origins = {result.origin_unix_s for result in results}
-    first, last = span_of(list(results))
-    if len(origins) == 1 and (origin := origins.pop()) + first > _YEAR_S:
-        return Clock(True, origin, 1.0, "s")
+    return clock_between(*span_of(list(results)), origins.pop() if len(origins) == 1 else None)
+
+
+def clock_between(first: float, last: float, origin_unix_s: float | None) -> Clock:
+    """The clock of what happens between two times, counted from an origin that may not be known."""
+    if origin_unix_s is not None and origin_unix_s + first > _YEAR_S:
+        return Clock(True, origin_unix_s, 1.0, "s")
     unit_s, unit = next((unit[1:] for unit in _UNITS if last - first >= unit[0]), (1.0, "s"))
     return Clock(False, 0.0, unit_s, unit)
 
