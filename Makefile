@@ -18,12 +18,13 @@ test: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2 --ignore tests/browser
 
-# Without Playwright or Chromium, where neither can be installed, the tests are skipped and say so.
+# Where Playwright or Chromium is missing and cannot be installed, the tests are skipped and say so.
 test-browser: $(VENV)/installed-dev
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]' || echo 'Playwright was not installed'
+	$(BIN)/python -c 'import playwright' 2>/dev/null || \
+		$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]' || echo 'Playwright was not installed'
 	command -v chromium || { test "$$(id -u)" = 0 && command -v apt-get && timeout 300 sh -c '$(GET_CHROMIUM)'; } || \
 		echo 'no chromium: install it with the packages of your system'
-	$(BIN)/pytest -rs tests/browser
+	$(BIN)/pytest -rs -n 2 --dist loadscope tests/browser
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks

@@ -159,7 +159,8 @@ def test_every_table_is_downloaded_as_it_is(found):
 def overflowing(page):
     """What is wider than the window, or than the figure that it stands in."""
     return page.evaluate("""() => {
-        const wide = document.documentElement.scrollWidth > innerWidth ? [`page: ${document.documentElement.scrollWidth}`] : [];
+        const width = document.documentElement.scrollWidth;
+        const wide = width > innerWidth ? [`page: ${width} px`] : [];
         for (const figure of document.querySelectorAll('.figure')) {
             const area = figure.querySelector('.nsewdrag').getBoundingClientRect();
             if (figure.querySelector('.main-svg').clientWidth > figure.clientWidth) wide.push(`${figure.id}: too wide`);
