@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+GET_CHROMIUM := apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-liberation
+
+.PHONY: demo test test-browser check bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/unspool run --policy fcfs --policy easy --policy conservative -o results/demo --force
@@ -15,7 +17,15 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --ignore tests/browser
+
+# Where Playwright or Chromium is missing and cannot be installed, the tests are skipped and say so.
+test-browser: $(VENV)/installed-dev
+	$(BIN)/python -c 'import playwright' 2>/dev/null || \
+		$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]' || echo 'Playwright was not installed'
+	command -v chromium || { test "$$(id -u)" = 0 && command -v apt-get && timeout 300 sh -c '$(GET_CHROMIUM)'; } || \
+		echo 'no chromium: install it with the packages of your system'
+	$(BIN)/pytest -rs -n 2 --dist loadscope tests/browser
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks
