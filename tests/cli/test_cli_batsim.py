@@ -220,11 +220,11 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_2(unspool, files, options,
 
 @pytest.mark.parametrize("policy", ["divides", "yields"])
 def test_a_fault_of_ones_own_policy_is_told_as_that(unspool, files, write, policy):
-    write("mine.py", "def divides(view):\n    return [1 / 0]\n\n\ndef yields(view):\n    yield 1 / 0\n")
-    said = unspool("batsim", *files, "--policy", f"mine.py:{policy}")
+    write("own_faults.py", "def divides(view):\n    return [1 / 0]\n\n\ndef yields(view):\n    yield 1 / 0\n")
+    said = unspool("batsim", *files, "--policy", f"own_faults.py:{policy}")
     assert (said.code, said.out) == (1, "")
-    assert f"policy 'mine.py:{policy}' failed: ZeroDivisionError: division by zero (" in said.err
-    assert said.err.endswith(f"mine.py, line {2 if policy == 'divides' else 6})\n")
+    assert f"policy 'own_faults.py:{policy}' failed: ZeroDivisionError: division by zero (" in said.err
+    assert said.err.endswith(f"own_faults.py, line {2 if policy == 'divides' else 6})\n")
 
 
 def starts(path="out_jobs.csv"):

@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 from tests.build import one_core_machines, workload
-from tests.report.test_figures import THREE, many_jobs, marks_of, three
+from tests.report.test_report_figures import THREE, many_jobs, marks_of, three
 
 from unspool.model.platform import Platform
 from unspool.report import run_report
