@@ -71,6 +71,40 @@ def _batsim(folder: Path, names: Sequence[str]) -> tuple[object, ...]:
     return "-p", platform, "-w", jobs, "-e", folder / "out"
 
 
+_RECODEX = (
+    "submission_id", "solution_id", "group_id", "tlgroup_id", "exercise_id", "runtime_id", "worker_group_id", "user_id",
+    "spawn_ts", "end_ts", "limits", "cpu_time", "correctness", "compilation_ok", "duration",
+)  # fmt: skip
+_EXPERIMENT = """\
+workers: 2
+dispatcher: duration-filter
+duration_predictor: {class: statistics, args: {by: exercise}}
+metrics: [delay]
+"""
+
+
+def _dispatched(folder: Path, names: Sequence[str]) -> tuple[object, ...]:
+    """A log of ReCodEx whose exercises have these names, and an experiment for it."""
+    data, experiment = folder / _named(names, ".csv"), folder / "e.yaml"
+    with open(data, "w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file, delimiter=";")
+        lines.writerow(_RECODEX)
+        for name, submit, run, _, exercise in _rows(names):
+            spawn = _ORIGIN + submit
+            ids = (name, name, "g", "t", exercise, "python", "default", exercise)
+            lines.writerow([*ids, spawn, spawn + run, 2 * run, run, 1.0, 1, run / 10])
+    experiment.write_text(_EXPERIMENT)
+    return data, "-c", experiment
+
+
+def _comparison(folder: Path, names: Sequence[str]) -> Path:
+    """The page that sets three policies beside each other."""
+    _page(folder, "run", _log(folder, names), "-p", 16, *_THREE)
+    page = folder / "compare.html"
+    assert run_command(["compare", str(folder / "results"), "--by", "user", "-o", str(page)]) == 0
+    return page
+
+
 def _page(folder: Path, *command: object) -> Path:
     """The page that a command writes."""
     assert run_command([str(part) for part in (*command, "-o", folder / "results")]) == 0
@@ -84,4 +118,6 @@ PAGES: Mapping[str, Callable[[Path, Sequence[str]], Path]] = {
     "run of three": lambda folder, names: _page(folder, "run", _log(folder, names), "-p", 16, *_THREE),
     "cost": lambda folder, names: _page(folder, "cost", _log(folder, names)),
     "batsim": lambda folder, names: _page(folder, "batsim", *_batsim(folder, names), "--policy", "easy"),
+    "dispatch": lambda folder, names: _page(folder, "dispatch", *_dispatched(folder, names)),
+    "compare": _comparison,
 }
