@@ -3,12 +3,15 @@
 import pytest
 from tests.fluid_build import cluster, fluid_jobs, outcome
 
+from unspool.engine.state import COMPLETED
 from unspool.errors import DecisionError, RunError
 from unspool.model.network import Contention
 from unspool.model.outages import Outage, Outages
 from unspool.model.profile import Delay, ForkJoin, HomogeneousTask, Receive, Send, Sequence, Task
 from unspool.policies.base import Kill, Start, Tell, WakeAt
+from unspool.policies.schedulers.fcfs import Fcfs
 from unspool.results.run import run
+from unspool.results.tables import attempts_of
 from unspool.simulation.engine import Engine
 from unspool.simulation.executors import progress_of
 
@@ -332,3 +335,10 @@ def test_the_pause_after_a_message_is_cut_by_the_walltime_as_a_delay_is():
     rows, profiles = [(0, 1, 2, "s")], {"s": Send({}, 2.0)}
     assert played(rows, profiles, script.copy(), contention=Contention(strict=True)) == [(0, 2.0, "walltime", -1)]
     assert played(rows, profiles, script) == [(0, 2.0, *DONE)]
+
+
+def test_tables_leave_the_journal_as_it_is():
+    engine = Engine(fluid_jobs([(0, 1, None, "d")], {"d": Delay(2.0, code=3)}), cluster())
+    engine.run(Fcfs())
+    assert attempts_of(engine)["how"].to_list() == ["failed"]
+    assert engine.attempts["how"].tolist() == [COMPLETED]

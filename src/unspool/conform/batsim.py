@@ -23,7 +23,6 @@ from unspool.errors import InputError, UnspoolError
 from unspool.faces.batsim.inputs import read_machines
 from unspool.faces.batsim.running import Settings, run_batsim
 from unspool.faces.batsim.settings import parse_roles
-from unspool.model.platform import Platform
 
 __all__ = ["BatsimCase", "checks", "compare_figures", "compare_jobs", "read_case", "read_jobs", "run_case"]
 
@@ -113,23 +112,23 @@ def checks(path: Path) -> list[Check]:
 def run_case(case: BatsimCase) -> pl.DataFrame:
     """Our jobs of a case, with the columns of Batsim's `_jobs.csv`, in any order; empty cells are null."""
     assert case.scheduler is not None
-    platform = read_machines(case.platform, **_machines_asked(case.arguments))
-    storages = {label: _host(platform, at) for label, at in case.scheduler.storages.items()}
+    given = _arguments(case.arguments)
     settings = Settings(
         platform=str(case.platform), workloads=[str(case.workload)], policy=case.scheduler.policy, host_order="text",
-        storages=storages, **_arguments(case.arguments),
+        storages=_storages(case, given), **given,
     )  # fmt: skip
     return run_batsim(settings, states=False).outputs.jobs
 
 
-def _host(platform: Platform, machine: int) -> str:
-    assert platform.network is not None
-    return platform.network.hosts[machine].name
-
-
-def _machines_asked(arguments: tuple[str, ...]) -> dict[str, Any]:
-    given = _arguments(arguments)
-    return {"host_order": "text", "roles": given.get("roles", {}), "master": given.get("master")}
+def _storages(case: BatsimCase, given: Mapping[str, Any]) -> dict[str, str]:
+    """The host that each label of a storage means, which the scheduler says by its number."""
+    assert case.scheduler is not None
+    if not case.scheduler.storages:
+        return {}
+    roles, master = given.get("roles", {}), given.get("master")
+    network = read_machines(case.platform, host_order="text", roles=roles, master=master).network
+    assert network is not None
+    return {label: network.hosts[at].name for label, at in case.scheduler.storages.items()}
 
 
 def _arguments(arguments: tuple[str, ...]) -> dict[str, Any]:

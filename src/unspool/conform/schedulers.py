@@ -14,6 +14,7 @@ from typing import Any
 from unspool.errors import InputError, shown
 from unspool.policies.base import Decision, Kill, Reject, Scheduler, Start, Tell, WakeAt
 from unspool.policies.view import Job, View
+from unspool.workloads.intervals import parse_intervals
 
 __all__ = [
     "Equivalent", "Killer", "Moldable", "OneByOne", "Rejecter", "Replacer", "Talker", "Together", "equivalent",
@@ -168,13 +169,10 @@ def machines_of(text: str) -> list[int]:
     >>> machines_of("0-2 5,7")
     [0, 1, 2, 5, 7]
     """
-    found: list[int] = []
-    for part in text.replace(",", " ").split():
-        first, _, last = part.partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()):
-            raise InputError(f"'{text}' is no set of machines; expected numbers and ranges, as in 0-2 5")
-        found += range(int(first), int(last or first) + 1)
-    return found
+    try:
+        return list(parse_intervals(text.replace(",", " ")))
+    except InputError as error:
+        raise InputError(f"'{text}' is no set of machines; expected numbers and ranges, as in 0-2 5") from error
 
 
 def equivalent(command: Sequence[str]) -> Equivalent | str:

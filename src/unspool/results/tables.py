@@ -89,7 +89,7 @@ def _codes(engine: Engine) -> Array | None:
 
 def _endings(engine: Engine, codes: Array | None) -> Array:
     """How each attempt ended; a delay that returns a code other than 0 has failed too."""
-    how = np.ascontiguousarray(engine.attempts["how"])
+    how = engine.attempts["how"].copy()  # of a single attempt even a contiguous array would be the journal itself
     if codes is not None:
         how[(how == COMPLETED) & (codes[engine.attempts["job"]] != 0)] = FAILED
     return how
