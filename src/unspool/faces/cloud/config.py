@@ -19,6 +19,7 @@ from unspool.faces.cloud.patterns import refuse_patterns
 from unspool.model.cloud import RECLAIM_PER_MINUTE, Limits, SpotRule
 from unspool.model.platform import Platform
 from unspool.platforms.catalogue import Catalogue
+from unspool.platforms.catalogue.plans import USUAL_TERM, PlanTerm
 from unspool.platforms.catalogue.selection import TypeRules
 from unspool.platforms.documents import converted, read_document
 from unspool.units import parse_duration
@@ -33,14 +34,6 @@ _BURSTS = {"never": math.inf, "cheapest": 0.0}
 _GIB = 2**30
 _LONGEST_S = 1e9
 _CLUSTER = "ComputeClusterModel"
-
-
-@dataclass(frozen=True)
-class PlanTerm:
-    """For how many years a savings plan is bought, and how it is paid."""
-
-    years: int = 3
-    payment: str = "All Upfront"
 
 
 @dataclass(frozen=True)
@@ -70,8 +63,8 @@ class CostConfig:
     bin_ends: tuple[float, float] = (0.0, 1e6)
     memory_bins_gib: tuple[float, ...] = InstanceKeys().ram_ranges_GB
     run_time_bins_min: tuple[float, ...] = InstanceKeys().runtime_ranges_minutes
-    ec2_plan: PlanTerm = PlanTerm()
-    compute_plan: PlanTerm = PlanTerm()
+    ec2_plan: PlanTerm = USUAL_TERM
+    compute_plan: PlanTerm = USUAL_TERM
     queues: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     boot_s: float = 120.0
