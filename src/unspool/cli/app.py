@@ -99,7 +99,7 @@ app = App(
     version=lambda: version("unspool"),
 )
 app.command("unspool.cli.run:run", name="run", help="Replay a log under one policy or several, and compare them.")
-app.command("unspool.cli.cost:cost", name="cost", help=_COST)
+app.command("unspool.cli.cost:app", name="cost", help=_COST)
 app.command("unspool.cli.dispatch:dispatch", name="dispatch", help=_DISPATCH)
 app.command("unspool.cli.batsim:batsim", name="batsim", help=_BATSIM)
 app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
@@ -21,6 +21,7 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
+from unspool.faces.cloud.commit import with_commitments
 from unspool.faces.cloud.config import CostConfig, read_config
 from unspool.faces.cloud.jobs import selected, unix_time
 from unspool.faces.cloud.outputs import write_costs
@@ -34,13 +35,19 @@ from unspool.results.run import run as simulate
 from unspool.results.store import check_free
 from unspool.workloads.files import replaced
 
-__all__ = ["cost"]
+__all__ = ["app", "cost"]
 
+_COMMIT = "Say which savings plans and reserved instances would have made a bill least."
 _OWN_PLACEMENT = "cheapest-fit"
 
 Flag = Parameter(negative=(), show_default=False)
 
 
+app = App(name="cost", help_format="plaintext")
+app.command("unspool.cli.commit:commit", name="commit", help=_COMMIT)
+
+
+@app.default
 def cost(
     jobs: Path | None = None,
     /,
@@ -137,6 +144,8 @@ def cost(
     }
     found = _costs(kept, platform, settings, replicas, window, notes)
     if out is not None:
+        with Announcement("solving …"):
+            found = with_commitments(found, settings, types)
         with Announcement(f"writing {out} …"):
             write_costs(found, out, force=force, report=has_report)
     for text in found.notes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_type
+from unspool.report.commitments import commitment_figures, commitment_sections
 from unspool.report.content import Cell, Column, Page, Section, Split, Table, Tile, rejected_table, table_of
 from unspool.report.figures import cost_over_time, waits_compared
 from unspool.report.figures.instances import cost_against_wait, instance_states, waiting_saved
@@ -61,6 +62,7 @@ def cost_page(costs: Costs) -> Page:
             "cost": cost_over_time(costs.hourly, costs.bill.window.begin_unix_s),
             "waits": waits,
             **{name: figure for shown in more for name, figure in shown.items()},
+            **commitment_figures(costs.commitments),
         },
         picture="cost",
         about=_about(costs),
@@ -68,6 +70,7 @@ def cost_page(costs: Costs) -> Page:
             Section("Where the money goes", splits=_splits(summary)),
             Section(waits.layout.meta["heading"], ["waits"], note=_on_waits(summary)),
             *(Section(next(iter(shown.values())).layout.meta["heading"], list(shown)) for shown in more if shown),
+            *commitment_sections(costs.commitments),
             Section("The main figures", pairs=_rows(summary)),
             *([Section("What it runs on", tables=[types])] if types.rows else []),
             *(Section(f"Who pays: by {table.names[0]}", tables=[table]) for table in groups),

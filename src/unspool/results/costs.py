@@ -11,6 +11,7 @@ from unspool.metrics.cost import Bill, bill, figures, hourly, window_of
 from unspool.metrics.cost.waits import MEMORY_GIB, RUN_MINUTES
 from unspool.model.cloud import Cloud
 from unspool.model.workload import Workload
+from unspool.results.commitments import Commitments
 from unspool.results.result import Result
 
 __all__ = ["Costs", "costs_of"]
@@ -24,7 +25,8 @@ _NOTHING_PAID = "no hour lies in the window: here the jobs end and all machines 
 class Costs:
     """One run and what it costs: `bill` has the tables of machines and jobs with their costs, `summary` the figures.
 
-    `memory_bins_gib` and `run_time_bins_min` are upper bounds of the bins that waits are told by.
+    `memory_bins_gib` and `run_time_bins_min` are upper bounds of the bins that waits are told by. `commitments` are
+    there if they were asked for.
     """
 
     bill: Bill
@@ -36,6 +38,7 @@ class Costs:
     notes: tuple[str, ...] = ()
     memory_bins_gib: tuple[float, ...] = MEMORY_GIB
     run_time_bins_min: tuple[float, ...] = RUN_MINUTES
+    commitments: Commitments | None = None
 
 
 def costs_of(

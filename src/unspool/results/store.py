@@ -33,12 +33,16 @@ _PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in TABLES for suffix in
 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
 _COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")
-_COST_PARTS = {*_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), REPORT}
+_COMMIT_SIGNS = {"commitments.json", "commitments.csv", "commitment_curve.csv"}
+_COST_PARTS = {
+    *_COST_SIGNS, *_COMMIT_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), "hourly_stats.xlsx", REPORT,
+}  # fmt: skip
 _DISPATCH_SIGNS = {"summary.json", "jobs.csv", "series.csv", "metrics.txt"}
 _DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml", "run.json", REPORT}
 _KINDS = (
     (_SIGNS, _PARTS),
     (_COST_SIGNS, _COST_PARTS),
+    (_COMMIT_SIGNS, _COMMIT_SIGNS),
     (_DISPATCH_SIGNS, _DISPATCH_PARTS),
 )  # what a folder must hold to be ours, and what it may hold
 

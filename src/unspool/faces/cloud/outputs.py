@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from unspool.faces.cloud.commit import write_commitment_files
 from unspool.faces.cloud.tables import instances_table, jobs_table, rejected_table
 from unspool.metrics.cost import GROUPED, cost_by, wait_bins
 from unspool.report import write_cost_report
@@ -36,5 +37,7 @@ def write_files(costs: Costs, folder: Path, *, report: bool = True) -> None:
         if table is not None:
             table.write_csv(folder / f"{name}.csv")
     write_json(folder / "summary.json", {**costs.summary, "notes": list(costs.notes)})
+    if costs.commitments is not None:
+        write_commitment_files(costs.commitments, folder)
     if report:
         write_cost_report(costs, folder / "report.html")
