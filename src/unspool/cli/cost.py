@@ -26,6 +26,7 @@ from unspool.faces.cloud.config import CostConfig, read_config
 from unspool.faces.cloud.jobs import selected, unix_time
 from unspool.faces.cloud.outputs import write_costs
 from unspool.faces.cloud.template import commented_config
+from unspool.faces.cloud.workbook import needs_xlsxwriter
 from unspool.metrics.cost import bands
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -69,6 +70,7 @@ def cost(
     json: Annotated[bool, Flag] = False,
     strict: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+    excel: Annotated[bool, Flag] = False,
 ) -> int:
     """Say what the jobs of a log would cost in the cloud, and what waiting it would save.
 
@@ -117,6 +119,8 @@ def cost(
         Exit with 2 if any record or job was rejected.
     no_report
         Do not write report.html.
+    excel
+        Also write hourly_stats.xlsx, the workbook of the AWS tool with formulas and charts. Needs the extra excel.
     """
     if init:
         return _write_config(jobs, force=force)
@@ -124,6 +128,10 @@ def cost(
         raise InputError("no log given; name one, as in unspool cost sacct.txt -c config.yml -o OUT")
     if replicas < 1:
         raise InputError(f"--replicas {replicas}: expected 1 or more")
+    if excel:
+        needs_xlsxwriter()
+        if out is None:
+            raise InputError("--excel writes a workbook into the folder of results; name one, as in -o OUT")
     has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
@@ -147,7 +155,7 @@ def cost(
         with Announcement("solving …"):
             found = with_commitments(found, settings, types)
         with Announcement(f"writing {out} …"):
-            write_costs(found, out, force=force, report=has_report)
+            write_costs(found, out, force=force, report=has_report, workbook=settings if excel else None)
     for text in found.notes:
         if text not in (*notes, *kept.notes):
             note(text)

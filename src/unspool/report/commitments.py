@@ -77,8 +77,8 @@ def sheet_sentence(summary: dict[str, Any]) -> str:
     plans = sum(best["ec2_usd_per_hour"].values())
     return (
         f"The AWS tool's spreadsheet would look at {hours}, show {money(sheet['for_ours_usd'])} for these plans, and "
-        f"be solved at {money(plans)} an hour of EC2 plans and {money(best['compute_usd_per_hour'])} of compute plan: it "
-        f"shows {money(best['shown_usd'])} for that, which would have cost {money(best['true_usd'])}."
+        f"be solved at {money(plans)} an hour of EC2 plans and {money(best['compute_usd_per_hour'])} of compute plan: "
+        f"it shows {money(best['shown_usd'])} for that, which would have cost {money(best['true_usd'])}."
     )
 
 

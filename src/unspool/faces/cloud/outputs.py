@@ -8,7 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from unspool.faces.cloud.commit import write_commitment_files
+from unspool.faces.cloud.config import CostConfig
 from unspool.faces.cloud.tables import instances_table, jobs_table, rejected_table
+from unspool.faces.cloud.workbook import write_workbook
 from unspool.metrics.cost import GROUPED, cost_by, wait_bins
 from unspool.report import write_cost_report
 from unspool.results.costs import Costs
@@ -17,13 +19,23 @@ from unspool.results.store import write_folder, write_json
 __all__ = ["write_costs", "write_files"]
 
 
-def write_costs(costs: Costs, folder: str | os.PathLike[str], *, force: bool = False, report: bool = True) -> Path:
+def write_costs(
+    costs: Costs,
+    folder: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    report: bool = True,
+    workbook: CostConfig | None = None,
+) -> Path:
     """Write everything into a folder of its own, beside and renamed when whole."""
-    return write_folder(folder, lambda into: write_files(costs, into, report=report), force=force)
+    return write_folder(folder, lambda into: write_files(costs, into, report=report, workbook=workbook), force=force)
 
 
-def write_files(costs: Costs, folder: Path, *, report: bool = True) -> None:
-    """Write the files into an existing folder; floats are written so that they are read back as they are."""
+def write_files(costs: Costs, folder: Path, *, report: bool = True, workbook: CostConfig | None = None) -> None:
+    """Write the files into an existing folder; floats are written so that they are read back as they are.
+
+    With the configuration as `workbook`, hourly_stats.xlsx too: what is in it must have been given commitments.
+    """
     tables: dict[str, pl.DataFrame | None] = {
         "hourly_stats": costs.hourly,
         "jobs": jobs_table(costs),
@@ -39,5 +51,7 @@ def write_files(costs: Costs, folder: Path, *, report: bool = True) -> None:
     write_json(folder / "summary.json", {**costs.summary, "notes": list(costs.notes)})
     if costs.commitments is not None:
         write_commitment_files(costs.commitments, folder)
+    if workbook is not None:
+        write_workbook(costs, workbook, folder / "hourly_stats.xlsx")
     if report:
         write_cost_report(costs, folder / "report.html")

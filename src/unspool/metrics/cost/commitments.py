@@ -65,7 +65,7 @@ def usage_of(hourly: pl.DataFrame) -> Usage:
     spot = hourly["Spot Costs"].cast(pl.Float64).to_numpy()
     shape = (len(hourly), len(families))
     costs, core_hours = (columns(suffix) if families else np.zeros(shape) for suffix in (_COSTS, _CORE_HOURS))
-    return Usage(families, costs, core_hours, float(hourly["Total Costs"].sum()), spot)
+    return Usage(families, costs, core_hours, float(hourly["Total Costs"].cast(pl.Float64).sum()), spot)
 
 
 @dataclass(frozen=True, eq=False)
