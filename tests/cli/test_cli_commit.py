@@ -80,6 +80,12 @@ def test_ratios_of_a_file_are_used_where_the_catalogue_has_no_price(unspool, bil
     assert (told["rates"][0]["ec2"], told["rates"][0]["compute"], told["rates"][0]["reserved"]) == (0.45, None, 0.3)
     assert told["total_usd"] == pytest.approx(9.0)
     assert told["upfront_usd"] == pytest.approx(0.9 * 8760)
+    # Terms of which nothing is known are not offered: the catalogue has two, the file one.
+    assert [one["term"] for one in told["terms"]] == ["1yr No Upfront", "1yr All Upfront", "3yr All Upfront"]
+    given = ("--catalogue", "types.csv", "--ratios", "r.csv", "--years", "3", "--payment", "no")
+    said = unspool("cost", "commit", bill, *given)
+    assert "no savings plan for a: neither catalogue nor ratios have one of this term" in said.err
+    assert "Nothing that ran on demand would cost less" in said.out
 
 
 def test_a_workbook_is_written_where_it_is_asked_for_and_needs_a_folder(unspool, bill):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 from tests.docs.test_reference import names, section, tables
@@ -9,6 +10,9 @@ from tests.faces.test_cost_outputs import made_costs
 from tests.metrics.cost.tables import instance
 
 from unspool.faces.cloud.outputs import write_costs
+from unspool.faces.cloud.workbook import SHEETS
+from unspool.platforms.catalogue import read_catalogue
+from unspool.results.commitments import Offers, commitments_of, units_of
 
 PAGE = "cost-outputs"
 
@@ -19,7 +23,9 @@ def folder(tmp_path_factory):
     named = {name: {"a": "x"} for name in ("user", "queue", "project")}
     costs = made_costs(machines, [("a", 0, 60, 900, 1, [0])], logged_wait={"a": 9.0}, **named)
     costs.summary["seed"] = 0
-    return write_costs(costs, tmp_path_factory.mktemp("cost") / "out")
+    offers = Offers(read_catalogue(), "eu-west-1")
+    commitments = commitments_of(costs.hourly, offers, units_of(costs.bill.machines))
+    return write_costs(replace(costs, commitments=commitments), tmp_path_factory.mktemp("cost") / "out")
 
 
 def test_every_file_is_listed(folder):
@@ -35,6 +41,8 @@ def test_every_file_is_listed(folder):
         ("by_user.csv", "by_user.csv, by_queue.csv, by_project.csv"),
         ("waits_by_cores.csv", "waits_by_cores.csv, waits_by_memory.csv"),
         ("rejected.csv", "rejected.csv"),
+        ("commitments.csv", "commitments.csv"),
+        ("commitment_curve.csv", "commitment_curve.csv"),
     ],
 )
 def test_every_column_is_listed_in_its_order(folder, file, heading):
@@ -45,3 +53,12 @@ def test_every_figure_is_listed(folder):
     summary = json.loads((folder / "summary.json").read_text())
     assert sorted(names(tables(PAGE, "summary.json")[0])) == sorted(summary)
     assert "`p5`" in section(PAGE, "summary.json")
+
+
+def test_every_figure_of_commitments_is_listed(folder):
+    told = json.loads((folder / "commitments.json").read_text())
+    assert sorted(names(tables(PAGE, "commitments.json")[0])) == sorted(told)
+
+
+def test_every_sheet_of_the_workbook_is_listed_in_its_order():
+    assert names(tables(PAGE, "hourly_stats.xlsx")[0]) == list(SHEETS)

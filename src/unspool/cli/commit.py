@@ -99,13 +99,17 @@ def _on_terms(settings: CostConfig, years: int | None, payment: str | None) -> C
 
 
 def _sources(summary: dict[str, Any]) -> list[str]:
-    """Where prices are from, for each that is not of the catalogue."""
+    """Where prices are from, for each that is not of the catalogue, and which families have none."""
     found: dict[str, set[str]] = {}
+    without = [rate["family"] for rate in summary["rates"] if rate["ec2"] is None and rate["compute"] is None]
     for rate in summary["rates"]:
         for name in ("ec2", "compute", "reserved"):
             if rate[f"{name}_from"] not in ("the catalogue", ""):
                 found.setdefault(rate[f"{name}_from"], set()).add(rate["family"])
-    return [f"prices of commitments for {', '.join(sorted(families))}: {source}" for source, families in found.items()]
+    told = [f"prices of commitments for {', '.join(sorted(families))}: {source}" for source, families in found.items()]
+    if without:
+        told.append(f"no savings plan for {', '.join(without)}: neither catalogue nor ratios have one of this term")
+    return told
 
 
 def _print(found: Commitments) -> None:
@@ -126,11 +130,12 @@ def _print(found: Commitments) -> None:
             ("to buy", "family", "number", "an hour", "pays if used above", "used", "saved", "pays back after"),
             [_line(row) for row in lines.iter_rows(named=True)],
         )
-    print_text("")
-    print_table(
-        ("both savings plans for", "EC2 an hour", "compute an hour", "bill", "saved", "paid at once"),
-        [(term, *map(money, rest)) for term, *rest in found.terms.iter_rows()],
-    )
+    if len(found.terms):
+        print_text("")
+        print_table(
+            ("both savings plans for", "EC2 an hour", "compute an hour", "bill", "saved", "paid at once"),
+            [(term, *map(money, rest)) for term, *rest in found.terms.iter_rows()],
+        )
     print_text("")
     print_text(commitment_sentence(summary))
     if summary["on_demand_usd"]:

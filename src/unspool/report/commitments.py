@@ -98,7 +98,7 @@ def commitment_sections(found: Commitments | None) -> list[Section]:
     tables = [
         *([table_of(lines, _LINES, "commitments", "What to buy", rest="commitments.csv")] if len(lines) else []),
         table_of(found.choices, _CHOICES, "choices", "What else there is"),
-        table_of(found.terms, _TERMS, "terms", "The cheapest plans of every term"),
+        *([table_of(found.terms, _TERMS, "terms", "The cheapest plans of every term")] if len(found.terms) else []),
     ]
     terms = f"EC2 plans and reserved instances: {summary['ec2_term']}; compute plan: {summary['compute_term']}."
     sources = sorted({rate[f"{name}_from"] for rate in summary["rates"] for name in ("ec2", "compute")} - {""})

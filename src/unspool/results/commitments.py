@@ -46,6 +46,10 @@ _TABLE = {
     "covered_usd": pl.Float64, "saved_usd": pl.Float64, "break_even_months": pl.Float64, "term": pl.String,
     "upfront_usd": pl.Float64, "whole_term_usd": pl.Float64,
 }  # fmt: skip
+_TERMS = {
+    "term": pl.String, "ec2_usd_per_hour": pl.Float64, "compute_usd_per_hour": pl.Float64, "total_usd": pl.Float64,
+    "saved_usd": pl.Float64, "upfront_usd": pl.Float64,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,10 @@ def _terms(usage: Usage, offers: Offers, units: Mapping[str, tuple[str, int]]) -
     """The cheapest savings plans, both for the same term, for each term that is offered."""
     rows = []
     for term in (PlanTerm(years, payment) for years in YEARS for payment in PAYMENTS):
-        rates = Rates.of(offers.rates(usage.families, units, term, term))
+        families = offers.rates(usage.families, units, term, term)
+        if all(one.ec2 is None and one.compute is None for one in families):
+            continue
+        rates = Rates.of(families)
         best = cheapest(usage, rates)
         made = outcome(usage, rates, best)
         committed = sum(best.ec2_usd_per_hour.values()) + best.compute_usd_per_hour
@@ -208,7 +215,7 @@ def _terms(usage: Usage, offers: Offers, units: Mapping[str, tuple[str, int]]) -
                 "upfront_usd": committed * term.hours * term.upfront_share,
             }
         )
-    return pl.DataFrame(rows, schema_overrides={"ec2_usd_per_hour": pl.Float64})
+    return pl.DataFrame(rows, schema=_TERMS)
 
 
 def _curve(usage: Usage, rates: Rates, found: Mapping[str, Commitment]) -> pl.DataFrame:
