@@ -160,10 +160,10 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
 @pytest.mark.parametrize(
     ("verb", "at"),
     [
-        ("run", 0), ("cost", 0), ("cost commit", 1), ("dispatch", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0),
+        ("run", 0), ("cost", 0), ("dispatch", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0),
         ("conform", 0), ("report", 0), ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0),
         ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3),
-        ("catalogue list", 0), ("catalogue show", 1),
+        ("catalogue list", 0), ("catalogue show", 1), ("cost commit", 1),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):

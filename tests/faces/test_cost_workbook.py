@@ -94,6 +94,11 @@ def test_the_sheets_are_those_of_the_aws_tool_and_only_the_summary_and_charts_ca
     assert len(charts) == 1 + 3  # all families, and each
 
 
+def test_the_bill_without_commitments_is_the_bill(costs):
+    assert costs.commitments.summary["bill_usd"] == pytest.approx(costs.summary["total_cost_usd"], rel=1e-12)
+    assert costs.commitments.summary["on_demand_usd"] == pytest.approx(costs.summary["on_demand_cost_usd"], rel=1e-12)
+
+
 def test_without_commitments_the_totals_are_those_of_the_summary(book, costs):
     summary = costs.summary
     assert total(book) == pytest.approx(summary["total_cost_usd"], rel=1e-12)

@@ -5,6 +5,8 @@ from itertools import combinations, product
 import numpy as np
 from scipy.optimize import linprog
 
+_SCALE = 1e5  # HiGHS lets each row miss by 1e-7, whatever its size
+
 
 def plain_total(usd, ec2, compute, plans, money):
     """Dollars for hours of {family: on demand}, as AWS applies plans: EC2 plans first, then what saves most."""
@@ -34,7 +36,7 @@ def written_out(usd, ec2, compute):
         row[family] = -1.0 / ec2[family]
         row[families + 1 + at] = row[families + 1 + cells + at] = -1.0
         rows.append(row)
-        limits.append(-usd[hour, family])
+        limits.append(-usd[hour, family] * _SCALE)
     for hour in range(hours):
         row = np.zeros(len(cost))
         row[families] = -1.0
@@ -42,7 +44,7 @@ def written_out(usd, ec2, compute):
         row[begin : begin + families] = compute
         rows.append(row)
         limits.append(0.0)
-    return linprog(cost, np.array(rows), np.array(limits)).fun
+    return linprog(cost, np.array(rows), np.array(limits)).fun / _SCALE
 
 
 def every_corner(usd, ec2, compute):

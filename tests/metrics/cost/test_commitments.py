@@ -183,6 +183,16 @@ def test_no_commitment_makes_the_sheet_show_less_than_its_best(table):
             assert sheet.total_usd(Commitment({"a": float(ec2)}, float(money))) >= least - 1e-9
 
 
+def test_nothing_but_data_comes_to_stdout_while_mixed_programs_are_solved(capfd):
+    # HiGHS itself prints a line for some of these.
+    draws = np.random.default_rng(0)
+    usd = np.maximum(0.0, draws.gamma(1.0, 30.0, (200, 4)) - 20.0 * draws.random((200, 4)))
+    made = Usage(tuple("abcd"), usd, usd, float(usd.sum()), np.zeros(200))
+    priced = Rates.of(rates(*((0.4 + at / 100, 0.5, 0.39 + at / 50) for at in range(4)), unit=7.0))
+    assert cheapest(made, priced, reserved=True).reserved
+    assert capfd.readouterr() == ("", "")
+
+
 def test_usage_is_read_from_the_columns_of_the_table():
     table = pl.DataFrame(
         {

@@ -161,6 +161,7 @@ def _solve(hours: _Hours, most: Floats) -> Floats:
     best, best_cost = at, np.inf
     cuts: list[Floats] = []
     bounds_of: list[float] = []
+    seen = {at.tobytes()}
     while len(cuts) < _MOST_CUTS:
         cost, slope = hours.cost(at)
         if cost < best_cost:
@@ -177,10 +178,11 @@ def _solve(hours: _Hours, most: Floats) -> Floats:
         step = np.clip(np.where(is_count, np.round(found.x[:-1]), found.x[:-1]), 0.0, bounds.ub[:-1])
         following = np.zeros_like(most)
         following[free] = step * unit
-        # A point that stays the same gives the same cut: no better one is there within HiGHS' own tolerance.
-        if best_cost * scale - found.fun <= _TOLERANCE * _BILL or np.array_equal(following, at):
+        # A point that comes again gives the same cut again: HiGHS sees nothing better within its own tolerance.
+        if best_cost * scale - found.fun <= _TOLERANCE * _BILL or following.tobytes() in seen:
             return np.where(best > 1e-12 * most, best, 0.0)
         at = following
+        seen.add(at.tobytes())
     raise UnspoolError(f"the commitments were not solved within {_MOST_CUTS} cuts; please report the hourly table")
 
 
