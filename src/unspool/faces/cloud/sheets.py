@@ -7,7 +7,6 @@ without commitments the workbook shows the bill, and with the cheapest ones what
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,12 +16,15 @@ import polars as pl
 
 from unspool.platforms.catalogue.plans import FamilyRates
 
-__all__ = ["ALSO_PAID", "Floats", "Layout", "column_name"]
+__all__ = ["ALSO_PAID", "ROW", "Floats", "Layout", "column_name"]
 
 Floats = npt.NDArray[np.float64]
 
 ALSO_PAID = ("Reserved Costs", "OnPremises Costs")
 """Columns of the hourly table that are paid whatever is committed to, beside spot."""
+
+ROW = "{row}"
+"""Stands for the number of a row in formulas, which are the same in all rows but for that."""
 
 _OTHER = "Other Costs"
 _FAMILY = ("CHr", "ESP CHr", "CSP CHr", "CSP Cost", "OD CHr", "OD Cost")
@@ -123,29 +125,30 @@ class Layout:
         sold = [at for at, rate in enumerate(self.rates) if rate.compute is not None]
         return sorted(sold, key=lambda at: self.rates[at].compute or 0.0)
 
-    def formulas(self, row: int) -> dict[str, tuple[str, float]]:
-        """The formulas of an hour in a row, from 1, and their values while nothing is committed to."""
-        hour = row - 2
-        found: dict[str, tuple[str, float]] = {}
-
-        def cell(name: str) -> str:
-            return f"{column_name(self.columns[name])}{row}"
-
+    @cached_property
+    def formulas(self) -> dict[str, tuple[str, Floats]]:
+        """Formulas of an hour, with `ROW` for its row, and their values in all hours while nothing is committed to."""
+        found: dict[str, tuple[str, Floats]] = {}
+        nothing = np.zeros(self.hours)
         for at, rate in enumerate(self.rates):
-            by_plan = self._covered(at, cell(f"{rate.family} Full Cost"))
-            found |= self._of_family(at, cell, by_plan, hour)
-        families = [rate.family for rate in self.rates]
-        for name, what, column in (("CSP Cost", "CSP Cost", None), ("OD Cost", "OD Cost", "Total OnDemand Costs"),
-                                   ("Total CHr", "CHr", "OnDemand Core Hours"),
-                                   ("Total OD CHr", "OD CHr", "OnDemand Core Hours"),
-                                   ("Full Cost", "Full Cost", "Total OnDemand Costs")):  # fmt: skip
-            summed = "+".join(cell(f"{family} {what}") for family in families) or "0"
-            found[name] = (f"={summed}", 0.0 if column is None else float(self.data(column)[hour]))
-        paid = "+".join(
-            [cell("Spot Costs"), self.plans, self.compute_plan, cell("OD Cost"), *map(cell, self.also_paid)]
-        )
-        found["Total Cost"] = (f"={paid}", float(self.data("Total Costs")[hour]))
+            found |= self._of_family(at, self._covered(at, self._cell(f"{rate.family} Full Cost")), nothing)
+        sums = {
+            "CSP Cost": ("CSP Cost", nothing),
+            "OD Cost": ("OD Cost", self.data("Total OnDemand Costs")),
+            "Total CHr": ("CHr", self.data("OnDemand Core Hours")),
+            "Total OD CHr": ("OD CHr", self.data("OnDemand Core Hours")),
+            "Full Cost": ("Full Cost", self.data("Total OnDemand Costs")),
+        }
+        for name, (what, values) in sums.items():
+            summed = "+".join(self._cell(f"{rate.family} {what}") for rate in self.rates) or "0"
+            found[name] = (f"={summed}", values)
+        also = map(self._cell, self.also_paid)
+        paid = [self._cell("Spot Costs"), self.plans, self.compute_plan, self._cell("OD Cost"), *also]
+        found["Total Cost"] = (f"={'+'.join(paid)}", self.data("Total Costs"))
         return found
+
+    def _cell(self, name: str) -> str:
+        return f"{column_name(self.columns[name])}{ROW}"
 
     def _covered(self, at: int, full: str) -> str:
         """Dollars, at the price on demand, that a family's EC2 plan covers."""
@@ -153,24 +156,22 @@ class Layout:
             return "0"
         return f"MIN({full},CostSummary!$B${self.commit_row(at)}/{self.ratio(at, 'ec2')})"
 
-    def _of_family(self, at: int, cell: Callable[[str], str], by_plan: str, hour: int) -> dict[str, tuple[str, float]]:
+    def _of_family(self, at: int, by_plan: str, nothing: Floats) -> dict[str, tuple[str, Floats]]:
         family = self.rates[at].family
-        full, core_hours = cell(f"{family} Full Cost"), cell(f"{family} CHr")
-        csp_cost = cell(f"{family} CSP Cost")
+        full, core_hours = self._cell(f"{family} Full Cost"), self._cell(f"{family} CHr")
         ratio = self.ratio(at, "compute")
         if at in self.order:
-            before = "".join(
-                f"-{cell(f'{self.rates[other].family} CSP Cost')}" for other in self.order[: self.order.index(at)]
-            )
+            earlier = (self.rates[other].family for other in self.order[: self.order.index(at)])
+            before = "".join(f"-{self._cell(f'{other} CSP Cost')}" for other in earlier)
             money = f"=MAX(0,MIN({self.compute_plan}{before},{ratio}*({full}-{by_plan})))"
-            by_compute = f"{csp_cost}/{ratio}"
+            by_compute = f"{self._cell(f'{family} CSP Cost')}/{ratio}"
         else:
             money, by_compute = "=0", "0"
-        hours, cost = (float(self.data(f"{family} {what}")[hour]) for what in ("Core Hours", "OnDemand Costs"))
+        covered = f"{self._cell(f'{family} ESP CHr')}-{self._cell(f'{family} CSP CHr')}"
         return {
-            f"{family} ESP CHr": (f"=IF({full}>0,{core_hours}*{by_plan}/{full},0)", 0.0),
-            f"{family} CSP CHr": (f"=IF({full}>0,{core_hours}*{by_compute}/{full},0)", 0.0),
-            f"{family} CSP Cost": (money, 0.0),
-            f"{family} OD CHr": (f"={core_hours}-{cell(f'{family} ESP CHr')}-{cell(f'{family} CSP CHr')}", hours),
-            f"{family} OD Cost": (f"={full}-{by_plan}-{by_compute}", cost),
+            f"{family} ESP CHr": (f"=IF({full}>0,{core_hours}*{by_plan}/{full},0)", nothing),
+            f"{family} CSP CHr": (f"=IF({full}>0,{core_hours}*{by_compute}/{full},0)", nothing),
+            f"{family} CSP Cost": (money, nothing),
+            f"{family} OD CHr": (f"={core_hours}-{covered}", self.data(f"{family} Core Hours")),
+            f"{family} OD Cost": (f"={full}-{by_plan}-{by_compute}", self.data(f"{family} OnDemand Costs")),
         }

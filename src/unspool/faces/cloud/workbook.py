@@ -11,7 +11,7 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
-from unspool.faces.cloud.sheets import Floats, Layout
+from unspool.faces.cloud.sheets import ROW, Floats, Layout
 from unspool.metrics.cost import wait_bins
 from unspool.results.commitments import Commitments
 from unspool.results.costs import Costs
@@ -239,9 +239,10 @@ def _hourly(sheet: Any, layout: Layout, styles: Mapping[str, Any]) -> None:
         given[f"{rate.family} Full Cost"] = layout.data(f"{rate.family} OnDemand Costs")
     for name, values in given.items():
         sheet.write_column(1, layout.columns[name], values.tolist())
-    for row in range(2, layout.hours + 2):
-        for name, (formula, value) in layout.formulas(row).items():
-            sheet.write_formula(row - 1, layout.columns[name], formula, None, value)
+    for name, (formula, worth) in layout.formulas.items():
+        column = layout.columns[name]
+        for row, value in enumerate(worth.tolist(), start=1):
+            sheet.write_formula(row, column, formula.replace(ROW, str(row + 1)), None, value)
 
 
 def _charts(book: Any, sheet: Any, layout: Layout) -> None:
