@@ -30,8 +30,9 @@ _ON_SHARES = (
 )
 _PRICINGS = {"on demand": "on_demand", "spot": "spot", "reserved": "reserved", "on premises": "on_premises"}
 # Not the colours of the figure above them, which are those of families.
-_SHADES = ("#4a5a7a", "#7b8cab", "#a9b6cd", "#d3dae6")
+_SHADES = ("#4a5a7a", "#7b8cab", "#a9b6cd", "#d3dae6", "#b9a36f", "#8a6d3b")
 _KINDS = {"running jobs": "run", "idle": "idle", "booting": "boot"}
+_EXTRAS = {"disks": "disk", "licences": "licence"}
 
 
 def write_cost_report(costs: Costs, path: Path) -> None:
@@ -156,8 +157,8 @@ def _on_waits(summary: dict[str, Any]) -> str:
 
 def _splits(summary: dict[str, Any]) -> list[Split]:
     return [
-        Split("The cost by pricing", _split(summary, _PRICINGS)),
-        Split("The cost by what was paid for", _split(summary, _KINDS)),
+        Split("The cost by pricing", _split(summary, _PRICINGS | _EXTRAS)),
+        Split("The cost by what was paid for", _split(summary, _KINDS | _EXTRAS)),
     ]
 
 
@@ -178,6 +179,11 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("records and jobs rejected", amount(summary["rejected"])),
         ("cost of all", money(summary["total_cost_usd"])),
         *((f"… {name}", money(summary[f"{key}_cost_usd"])) for name, key in (_PRICINGS | _KINDS).items()),
+        *(
+            (f"… {name}", money(summary[f"{key}_cost_usd"]))
+            for name, key in _EXTRAS.items()
+            if summary[f"{key}_cost_usd"]
+        ),
         ("mean cost of a job, without idle time", money(summary["mean_job_cost_usd"])),
         ("core-hours of jobs", amount(summary["job_core_hours"])),
         ("core-hours paid", amount(summary["machine_core_hours"])),

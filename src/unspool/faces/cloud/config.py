@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from unspool.errors import InputError, UnitError, UnknownName, shown
+from unspool.faces.cloud.extras import disks_of, licences_of
 from unspool.faces.cloud.fleet import fleet_notes, fleet_of
 from unspool.faces.cloud.keys import BurstAfter, ClusterKeys, FileKeys, InstanceKeys, OnPremisesKeys
 from unspool.faces.cloud.patterns import refuse_patterns
-from unspool.model.cloud import RECLAIM_PER_MINUTE, Limits, SpotRule
+from unspool.model.cloud import RECLAIM_PER_MINUTE, Disk, Licence, Limits, SpotRule
 from unspool.model.platform import Platform
 from unspool.platforms.catalogue import Catalogue
 from unspool.platforms.catalogue.selection import TypeRules
@@ -91,6 +92,9 @@ class CostConfig:
     reserved_discount: float | None = None
     on_premises: tuple[Server, ...] = ()
     burst_after_s: float = 0.0
+    disks: tuple[Disk, ...] = ()
+    licences: tuple[Licence, ...] = ()
+    providers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     placement: str = "cheapest-fit"
     seed: int = 0
 
@@ -148,6 +152,9 @@ def read_config(path: str | os.PathLike[str] | None = None) -> CostConfig:
         reserved_discount=cluster.ReservedDiscount,
         on_premises=_servers(cluster, place),
         burst_after_s=_burst(cluster, place),
+        disks=disks_of(cluster, place),
+        licences=licences_of(cluster, place),
+        providers=MappingProxyType({name.lower(): region for name, region in cluster.Providers.items()}),
         placement=cluster.Placement,
         seed=cluster.Seed,
     )

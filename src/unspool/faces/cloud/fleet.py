@@ -50,6 +50,8 @@ def fleet_of(config: CostConfig, catalogue: Catalogue) -> Platform:
         max_vcpus=config.max_vcpus,
         region=selection.region,
         price_date=catalogue.dates(selection.region),
+        disks=config.disks,
+        licences=config.licences,
     )
     return Platform(groups, name="cloud", cloud=cloud)
 

@@ -39,8 +39,7 @@ def jobs_table(costs: Costs) -> pl.DataFrame:
         (logged - pl.col("wait_time")).alias("wait_saved_s"),
         pl.col("run_time").alias("run_s"),
         "attempts",
-        "boot_cost_usd",
-        "run_cost_usd",
+        *(f"{name}_cost_usd" for name in ("boot", "run", "disk", "licence")),
         "cost_usd",
     )
 
@@ -92,6 +91,8 @@ def instances_table(costs: Costs) -> pl.DataFrame:
         *(f"{kind}_s" for kind in ("boot", "run", "idle")),
         *(f"{kind}_cost_usd" for kind in ("boot", "run", "idle")),
         "cost_usd",
+        "disk_cost_usd",
+        "licence_cost_usd",
     )
 
 

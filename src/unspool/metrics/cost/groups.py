@@ -45,7 +45,10 @@ def cost_by(bill: Bill, column: str) -> pl.DataFrame | None:
 
 
 def cost_by_type(bill: Bill) -> pl.DataFrame:
-    """One row a type of machine and pricing, the most expensive first; `run_share` is the part of the cost that ran."""
+    """One row a type of machine and pricing, the most expensive first; `run_share` is the part of the cost that ran.
+
+    Shares are of what machines cost, without disks and licences.
+    """
     paid_s = pl.sum_horizontal("boot_s", "run_s", "idle_s")
     cost = pl.col("cost_usd").sum()
     return (
@@ -56,6 +59,6 @@ def cost_by_type(bill: Bill) -> pl.DataFrame:
             cost,
             pl.when(cost > 0.0).then(pl.col("run_cost_usd").sum() / cost).alias("run_share"),
         )
-        .with_columns(cost_share=pl.col("cost_usd") / bill.total_usd if bill.total_usd else pl.lit(0.0))
+        .with_columns(cost_share=pl.col("cost_usd") / bill.machines_usd if bill.machines_usd else pl.lit(0.0))
         .sort(["cost_usd", "type", "plan"], descending=[True, False, False])
     )

@@ -33,6 +33,7 @@ def figures(
         "total_cost_usd": total,
         **{f"{_key(plan)}_cost_usd": float(part["cost_usd"].sum()) for plan, part in by_plan.items()},
         **{f"{kind}_cost_usd": float(machines[f"{kind}_cost_usd"].sum()) for kind in ("boot", "run", "idle")},
+        **{f"{name}_cost_usd": usd for name, usd in bill.extra_usd.items()},
         "unallocated_cost_usd": bill.unallocated_usd,
         "mean_job_cost_usd": float(jobs["cost_usd"].sum()) / len(jobs) if len(jobs) else None,
         "usd_per_core_hour": total / job_core_hours if job_core_hours else None,
