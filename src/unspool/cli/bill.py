@@ -79,6 +79,8 @@ def _sentences(summary: Mapping[str, Any]) -> list[str]:
         lost = f"{amount(summary['lost_core_hours'])} core-hours lost"
         again = counted(summary["retries"], "attempt")
         sentences.append(f"{counted(summary['reclaimed'], 'spot instance')} reclaimed, {again} made again, {lost}")
+    if providers := summary.get("provider_cost_usd"):
+        sentences.append("by provider: " + ", ".join(f"{name} {money(usd)}" for name, usd in providers.items()))
     if saved is None:
         sentences.append("the log does not say how long its jobs waited")
     else:

@@ -46,7 +46,7 @@ def cost(
     /,
     *,
     config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
-    catalogue: Path | None = None,
+    catalogue: Annotated[list[Path] | None, Parameter(negative=())] = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Flag] = False,
     init: Annotated[bool, Flag] = False,
@@ -76,8 +76,8 @@ def cost(
     config
         The configuration, config.yml as the AWS tool has it, with more keys. Without it, the defaults.
     catalogue
-        Instance types and prices: CSV, or instance_type_info.json, packed with gzip or not. Without it, those that
-        ship.
+        Instance types and prices: CSV, or instance_type_info.json, packed with gzip or not; once for each
+        file, built-in for those that ship. Without it, those that ship.
     out
         Folder for the results: hourly_stats.csv, summary.json, jobs.csv, instances.csv, report.html and more.
     force
@@ -122,7 +122,7 @@ def cost(
         check_free(out, force=force)
     settings = read_config(config)
     settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
-    types = read_catalogue(catalogue)
+    types = read_catalogue(*catalogue or ())
     platform = settings.platform(types)
     notes = (*settings.notes(types), *_on_sharing(settings))
     for text in notes:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from unspool.model.cloud import RECLAIM_PER_MINUTE, Cloud, Disk, InstanceType, Licence, Limits, SpotRule
+from unspool.platforms.catalogue.names import family_of
 
 __all__ = ["CloudKeys", "cloud_of", "describe_cloud"]
 
@@ -102,11 +103,11 @@ _SAME = tuple(
 
 
 def cloud_of(keys: CloudKeys) -> Cloud:
-    """The cloud that a file describes; a type's family is the part of its name before the dot unless it is given."""
+    """The cloud that a file describes; a type's family is told from its name unless it is given."""
     types = []
     for one in keys.types:
         given = msgspec.structs.asdict(one)
-        given["family"] = one.family or one.name.partition(".")[0]
+        given["family"] = one.family or family_of(one.name)
         given["vcpus"] = one.vcpus or one.cores
         types.append(InstanceType(**given))
     rules = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_type
+from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_provider, cost_by_type
 from unspool.report.content import Cell, Column, Page, Section, Split, Table, Tile, rejected_table, table_of
 from unspool.report.figures import cost_over_time, waits_compared
 from unspool.report.figures.instances import cost_against_wait, instance_states, waiting_saved
@@ -70,7 +70,7 @@ def cost_page(costs: Costs) -> Page:
             Section(waits.layout.meta["heading"], ["waits"], note=_on_waits(summary)),
             *(Section(next(iter(shown.values())).layout.meta["heading"], list(shown)) for shown in more if shown),
             Section("The main figures", pairs=_rows(summary)),
-            *([Section("What it runs on", tables=[types])] if types.rows else []),
+            *([Section("What it runs on", tables=[types, *_providers(costs)])] if types.rows else []),
             *(Section(f"Who pays: by {table.names[0]}", tables=[table]) for table in groups),
         ],
         rejected=rejected_table(costs.rejected, "rejected.csv"),
@@ -219,6 +219,22 @@ _TYPES = {
 def _types(costs: Costs) -> Table:
     """The types of machines that cost most."""
     return table_of(cost_by_type(costs.bill), _TYPES, "types", "Types of machines", rest="instances.csv")
+
+
+_PROVIDERS = {
+    "provider": Column("provider"),
+    "cost_usd": Column("machines cost", money, bar=True),
+    "disk_cost_usd": Column("disks", money),
+    "licence_cost_usd": Column("licences", money),
+    "cost_share": Column("share", percent),
+    "machines": Column("machines", amount),
+    "core_hours": Column("core-hours paid", amount),
+}
+
+
+def _providers(costs: Costs) -> list[Table]:
+    table = cost_by_provider(costs.bill)
+    return [] if table is None else [table_of(table, _PROVIDERS, "by_provider", "Providers")]
 
 
 def _group(costs: Costs, column: str) -> Table | None:

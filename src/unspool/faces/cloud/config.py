@@ -20,6 +20,7 @@ from unspool.faces.cloud.patterns import refuse_patterns
 from unspool.model.cloud import RECLAIM_PER_MINUTE, Disk, Licence, Limits, SpotRule
 from unspool.model.platform import Platform
 from unspool.platforms.catalogue import Catalogue
+from unspool.platforms.catalogue.names import clean_name
 from unspool.platforms.catalogue.selection import TypeRules
 from unspool.platforms.documents import converted, read_document
 from unspool.units import parse_duration
@@ -154,7 +155,7 @@ def read_config(path: str | os.PathLike[str] | None = None) -> CostConfig:
         burst_after_s=_burst(cluster, place),
         disks=disks_of(cluster, place),
         licences=licences_of(cluster, place),
-        providers=MappingProxyType({name.lower(): region for name, region in cluster.Providers.items()}),
+        providers=MappingProxyType({clean_name(name): region for name, region in cluster.Providers.items()}),
         placement=cluster.Placement,
         seed=cluster.Seed,
     )
@@ -181,7 +182,7 @@ def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
 
 
 def _rules(keys: FileKeys, place: str) -> TypeRules:
-    """Which types: without a list of prefixes, those that the AWS tool ships, unless types are included by name."""
+    """Which types: without a list of prefixes, those that the AWS tool ships, unless types or providers are named."""
     cluster = keys.ComputeClusterModel
     types = cluster.InstanceTypes
     prefixes = keys.instance_mapping.instance_prefix_list
@@ -191,7 +192,7 @@ def _rules(keys: FileKeys, place: str) -> TypeRules:
     for name in ("include", "exclude"):
         refuse_patterns(getattr(types, name), f"{place}.InstanceTypes.{name}")
     return TypeRules(
-        prefixes=prefixes or (("",) if types.include else _SHIPPED_PREFIXES),
+        prefixes=prefixes or (("",) if types.include or cluster.Providers else _SHIPPED_PREFIXES),
         include=types.include,
         exclude=types.exclude,
         architecture=cluster.Architecture,
@@ -224,9 +225,9 @@ def _reserved(cluster: ClusterKeys, place: str) -> Mapping[str, int]:
     counts: dict[str, int] = {}
     for at, entry in enumerate(cluster.ReservedInstances):
         for name, count in entry.items():
-            if name.lower() in counts:
+            if (kind := clean_name(name)) in counts:
                 raise InputError(f"{place}.ReservedInstances[{at}]: {shown(name)} stands twice; give one number")
-            counts[name.lower()] = count
+            counts[kind] = count
     return MappingProxyType({name: count for name, count in counts.items() if count})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from unspool.faces.cloud.tables import instances_table, jobs_table, rejected_table
-from unspool.metrics.cost import GROUPED, cost_by, wait_bins
+from unspool.metrics.cost import GROUPED, cost_by, cost_by_provider, wait_bins
 from unspool.report import write_cost_report
 from unspool.results.costs import Costs
 from unspool.results.store import write_folder, write_json
@@ -31,6 +31,7 @@ def write_files(costs: Costs, folder: Path, *, report: bool = True) -> None:
         "waits_by_cores": wait_bins(costs.bill.jobs, "cores", run_minutes=costs.run_time_bins_min),
         "waits_by_memory": wait_bins(costs.bill.jobs, "memory", costs.memory_bins_gib, costs.run_time_bins_min),
         **{f"by_{column}": cost_by(costs.bill, column) for column in GROUPED},
+        "by_provider": cost_by_provider(costs.bill),
     }
     for name, table in tables.items():
         if table is not None:

@@ -76,6 +76,7 @@ def instances_table(costs: Costs) -> pl.DataFrame:
         pl.col("machine").alias("instance"),
         "type",
         "family",
+        *(name for name in ("provider",) if name in costs.bill.machines.columns),
         pl.col("plan").alias("pricing"),
         "billing",
         "cores",

@@ -103,6 +103,8 @@ def bill(
     core_s = np.zeros((len(groups), window.hours))
     sweep(paid, runs, by_finish, window.begin_s, window.hours, minimum_billed_s, cost, core_s)
     billed = _with_costs(machines, paid, hosts)
+    if cloud is not None and cloud.providers:
+        billed = billed.with_columns(_providers(cloud))
     rates = machine_rates(machines, cloud)
     held = held_licences(attempts, jobs, cloud, window)
     usd, unallocated = _job_costs(billed, numbered, hosts["job"], runs["usd"])
@@ -118,7 +120,7 @@ def bill(
     return Bill(
         window=window,
         machines=billed,
-        jobs=jobs.with_columns(*shares, pl.Series("cost_usd", sum(usd.values()))),
+        jobs=jobs.with_columns(*shares, pl.Series("cost_usd", np.sum(list(usd.values()), axis=0))),
         groups=groups,
         cost_usd=cost,
         core_hours=core_s / HOUR_S,
@@ -150,6 +152,12 @@ def _at_rate(
 def _paid_for(machines: pl.DataFrame, rate: Floats) -> pl.Series:
     paid_s = machines.select(pl.sum_horizontal(f"{kind}_s" for kind in _KINDS)).to_series()
     return paid_s / HOUR_S * pl.Series(rate)
+
+
+def _providers(cloud: Cloud) -> pl.Expr:
+    """Who sells a machine; those on premises nobody does."""
+    sold_by = pl.col("type").cast(pl.String).replace_strict(dict(cloud.providers), default="")
+    return pl.when(pl.col("plan") == "on-premises").then(pl.lit("on-premises")).otherwise(sold_by).alias("provider")
 
 
 def _memory_of(jobs: pl.DataFrame) -> pl.Expr:
