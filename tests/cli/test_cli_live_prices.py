@@ -167,7 +167,8 @@ def test_other_regions_and_providers_of_a_file_are_kept(aws, unspool, write):
     header += (
         "spot_max_usd_per_hour,spot_median_usd_per_hour,spot_min_usd_per_hour,price_date,RI 1yr standard No Upfront\n"
     )
-    lines = f"{REGION},c5.large,1,2,4,x86_64,9.9,,nitro,0,,,,,2020-01-01,8\nmars,m1.large,1,2,7.5,x86_64,0.1,,nitro,0,,,,,,0.07\n"
+    lines = f"{REGION},c5.large,1,2,4,x86_64,9.9,,nitro,0,,,,,2020-01-01,8\n"
+    lines += "mars,m1.large,1,2,7.5,x86_64,0.1,,nitro,0,,,,,,0.07\n"
     write("ec2.csv", header + lines + f"{REGION},Standard_D2_v5,1,2,8,x86_64,0.1,,,0,,,,,,\n")
     before = {each.name: each for each in read_catalogue("ec2.csv").types}
     with aws(Replies(PRODUCTS, RATES)):

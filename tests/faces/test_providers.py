@@ -106,7 +106,7 @@ def test_a_provider_or_region_that_is_not_there_is_refused(tmp_path, config, tol
 def test_a_provider_of_which_no_type_is_left_is_refused(tmp_path):
     prices = ALL.replace("\n", ",ghz\n", 1).replace("nitro\n", "nitro,3\n").replace(",\n", ",,\n")
     config, catalogue = files(tmp_path, "ComputeClusterModel: {Providers: {aws: eu-west-1, gcp: europe-west1}}", prices)
-    with pytest.raises(InputError, match="no type of gcp is left to choose from; .*minimum_cpu_speed: 0"):
+    with pytest.raises(InputError, match=r"no type of gcp is left to choose from; .*minimum_cpu_speed: 0"):
         config.platform(catalogue)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
@@ -21,7 +21,7 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
-from unspool.faces.cloud.config import CostConfig, read_config
+from unspool.faces.cloud.config import CostConfig, fixed_only, read_config
 from unspool.faces.cloud.jobs import selected, unix_time
 from unspool.faces.cloud.outputs import write_costs
 from unspool.faces.cloud.template import commented_config
@@ -37,11 +37,18 @@ from unspool.workloads.files import replaced
 __all__ = ["cost"]
 
 _OWN_PLACEMENT = "cheapest-fit"
+_COMPARE = """Hold several set-ups against each other, and against the log: one table, one page.
+
+For example: unspool cost compare sacct.txt -c a.yml -c b.yml -o OUT"""
 
 Flag = Parameter(negative=(), show_default=False)
 
+cost = App(name="cost", help_format="plaintext")
+cost.command("unspool.cli.costcompare:compare", name="compare", help=_COMPARE)
 
-def cost(
+
+@cost.default
+def cost_of_log(
     jobs: Path | None = None,
     /,
     *,
@@ -57,6 +64,7 @@ def cost(
     format: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     policy: str | None = None,
+    on_premises: Annotated[bool, Parameter(name="--on-premises", negative=(), show_default=False)] = False,
     seed: int | None = None,
     replicas: int = 1,
     json: Annotated[bool, Flag] = False,
@@ -100,6 +108,9 @@ def cost(
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     policy
         How jobs are placed on machines. Without it, as configured: cheapest-fit.
+    on_premises
+        Start nothing in the cloud, as with Burst: never: jobs run on the configured machines on premises and on
+        reserved instances.
     seed
         For the reclaims of spot instances. Without it, as configured: 0.
     replicas
@@ -120,7 +131,7 @@ def cost(
     has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
-    settings = read_config(config)
+    settings = fixed_only(read_config(config)) if on_premises else read_config(config)
     settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
     types = read_catalogue(*catalogue or ())
     platform = settings.platform(types)

@@ -32,7 +32,7 @@ _MORE = ("platform.json", "batsim.json", REPORT)
 _PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
-_COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")
+_COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project", "by_provider")
 _COST_PARTS = {*_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), REPORT}
 _DISPATCH_SIGNS = {"summary.json", "jobs.csv", "series.csv", "metrics.txt"}
 _DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml", "run.json", REPORT}
@@ -72,7 +72,7 @@ def _strange(path: Path) -> str | None:
         return f"cannot be read ({error.strerror})"
     is_comparison = "comparison.json" in entries
     kinds = (parts for signs, parts in _KINDS if entries.keys() >= signs)
-    known = {"comparison.json", REPORT} if is_comparison else next(kinds, set())
+    known = {"comparison.json", "comparison.csv", REPORT} if is_comparison else next(kinds, set())
     for name, entry in entries.items():
         if is_comparison and entry.is_dir():
             strange = _strange(entry)

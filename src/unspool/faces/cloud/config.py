@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,7 @@ from unspool.platforms.catalogue.selection import TypeRules
 from unspool.platforms.documents import converted, read_document
 from unspool.units import parse_duration
 
-__all__ = ["CostConfig", "PlanTerm", "Server", "read_config"]
+__all__ = ["CostConfig", "PlanTerm", "Server", "fixed_only", "read_config"]
 
 _FORMS = "expected a .yml file such as `unspool cost --init` writes"
 _SHIPPED_PREFIXES = ("c7a", "c7i", "hpc", "m7a", "m7i", "r7a", "r7i", "z1d", "x2i", "u")
@@ -159,6 +159,11 @@ def read_config(path: str | os.PathLike[str] | None = None) -> CostConfig:
         placement=cluster.Placement,
         seed=cluster.Seed,
     )
+
+
+def fixed_only(config: CostConfig) -> CostConfig:
+    """The same with nothing started in the cloud: machines on premises and reserved instances only."""
+    return replace(config, burst_after_s=math.inf)
 
 
 def _without_empty(content: Any) -> Any:

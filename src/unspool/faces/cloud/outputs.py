@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from unspool.faces.cloud.tables import instances_table, jobs_table, rejected_table
 from unspool.metrics.cost import GROUPED, cost_by, cost_by_provider, wait_bins
+from unspool.model.workload import Workload
 from unspool.report import write_cost_report
+from unspool.report.setups import set_ups_report
 from unspool.results.costs import Costs
+from unspool.results.setups import SetUp
 from unspool.results.store import write_folder, write_json
 
-__all__ = ["write_costs", "write_files"]
+__all__ = ["write_costs", "write_files", "write_set_ups"]
 
 
 def write_costs(costs: Costs, folder: str | os.PathLike[str], *, force: bool = False, report: bool = True) -> Path:
@@ -39,3 +43,29 @@ def write_files(costs: Costs, folder: Path, *, report: bool = True) -> None:
     write_json(folder / "summary.json", {**costs.summary, "notes": list(costs.notes)})
     if report:
         write_cost_report(costs, folder / "report.html")
+
+
+def write_set_ups(
+    table: pl.DataFrame,
+    set_ups: Sequence[SetUp],
+    log: Workload,
+    folder: str | os.PathLike[str],
+    *,
+    command: str = "",
+    force: bool = False,
+    report: bool = True,
+) -> Path:
+    """Write a comparison into a folder of its own: the table, a page, and what each set-up would have written."""
+
+    def fill(into: Path) -> None:
+        table.write_csv(into / "comparison.csv")
+        write_json(into / "comparison.json", table.to_dicts())
+        for each in set_ups:
+            (into / each.name).mkdir()
+            write_files(each.costs, into / each.name, report=report)
+        if report:
+            told = tuple(f"{each.name}: {note}" for each in set_ups for note in each.costs.notes)
+            page = set_ups_report(table, log, command=command, notes=told)
+            (into / "report.html").write_text(page, encoding="utf-8", errors="replace")
+
+    return write_folder(folder, fill, force=force)
