@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from unspool.errors import shown
+from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by
 from unspool.model.workload import Workload
-from unspool.report.content import Column, Page, Section, Table, Tile, table_of
+from unspool.report.content import Cell, Column, Page, Section, Table, Tile, table_of
 from unspool.report.figures.setups import cost_parts, set_ups_against_wait
+from unspool.report.figures.style import NOT_SAID
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money
-from unspool.results.setups import AS_LOGGED, COST_PARTS
+from unspool.results.setups import AS_LOGGED, COST_PARTS, SetUp
 
 __all__ = ["set_ups_headline", "set_ups_page", "set_ups_report"]
 
@@ -22,12 +26,12 @@ _NOTE = (
 )
 
 
-def set_ups_report(table: pl.DataFrame, log: Workload, *, command: str = "", notes: tuple[str, ...] = ()) -> str:
+def set_ups_report(table: pl.DataFrame, set_ups: Sequence[SetUp], log: Workload, *, command: str = "") -> str:
     """The page as HTML, whole in itself, of the table that `set_ups_table` makes."""
-    return filled(set_ups_page(table, log, command=command, notes=notes))
+    return filled(set_ups_page(table, set_ups, log, command=command))
 
 
-def set_ups_page(table: pl.DataFrame, log: Workload, *, command: str = "", notes: tuple[str, ...] = ()) -> Page:
+def set_ups_page(table: pl.DataFrame, set_ups: Sequence[SetUp], log: Workload, *, command: str = "") -> Page:
     """What stands on the page."""
     made = table.filter(pl.col("set_up") != AS_LOGGED)
     headline = set_ups_headline(table)
@@ -43,9 +47,9 @@ def set_ups_page(table: pl.DataFrame, log: Workload, *, command: str = "", notes
         summary=_summary(table),
         sections=[
             Section(figures["parts"].layout.meta["heading"], ["parts"]),
-            Section("How to get each row", pairs=list(made.select("set_up", "command").rows())),
+            *(Section(f"Who pays: by {each.names[0]}", tables=[each]) for each in _who_pays(set_ups)),
         ],
-        notes=[_NOTE, *notes],
+        notes=[_NOTE, *(f"{each.name}: {note}" for each in set_ups for note in each.costs.notes)],
         commands=[each for each in (command, *made["command"]) if each],
     )
 
@@ -86,6 +90,28 @@ def _tiles(table: pl.DataFrame) -> list[Tile]:
         Tile(amount(len(lost)), "set-ups that leave out jobs", ", ".join(shown(row["set_up"], 20) for row in lost))
     )
     return tiles
+
+
+def _who_pays(set_ups: Sequence[SetUp]) -> list[Table]:
+    """What each user, queue and project pays in each set-up, and last what nobody pays."""
+    made = []
+    for column in GROUPED:
+        parts = [cost_by(each.costs.bill, column) for each in set_ups]
+        known = [part for part in parts if part is not None]
+        if not known or len(known) < len(parts):
+            continue
+        rows: dict[str, dict[str, float]] = {}
+        for at, part in enumerate(known):
+            for name, usd in part.select(pl.col(column).fill_null(NOT_SAID), "cost_usd").iter_rows():
+                rows.setdefault(name, {})[f"cost_{at}"] = usd
+        last = rows.pop(UNALLOCATED)
+        costs = {f"cost_{at}": pl.Float64 for at in range(len(known))}
+        frame = pl.DataFrame([{column: name, **each} for name, each in rows.items()], {column: pl.String, **costs})
+        named = {f"cost_{at}": Column(shown(each.name, 40), money) for at, each in enumerate(set_ups)}
+        shown_rows = table_of(frame, {column: Column(column), **named}, f"by_{column}", f"By {column}")
+        below = [Cell(UNALLOCATED, UNALLOCATED), *(Cell(money(last[name]), last[name]) for name in costs)]
+        made.append(replace(shown_rows, last=below))
+    return made
 
 
 def _summary(table: pl.DataFrame) -> Table:

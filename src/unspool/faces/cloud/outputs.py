@@ -64,8 +64,7 @@ def write_set_ups(
             (into / each.name).mkdir()
             write_files(each.costs, into / each.name, report=report)
         if report:
-            told = tuple(f"{each.name}: {note}" for each in set_ups for note in each.costs.notes)
-            page = set_ups_report(table, log, command=command, notes=told)
+            page = set_ups_report(table, set_ups, log, command=command)
             (into / "report.html").write_text(page, encoding="utf-8", errors="replace")
 
     return write_folder(folder, fill, force=force)
