@@ -77,7 +77,10 @@ def test_the_table_has_an_answer_and_the_commands(unspool, files):
     assert (
         "Of 3 set-ups cloud costs least, $0.032 at a mean wait of 2 min; for $0.484 more both waits 1 min" in said.out
     )
-    assert "* cloud" in said.out
+    assert [line.split() for line in said.out.splitlines() if line.startswith("* cloud")] == [
+        ["*", "cloud", "$0.032", "2:00", "2:00", "0.433", "h", "0.533", "0"]
+    ]
+    assert ["both", "$0.016", "$0.5"] in [line.split() for line in said.out.splitlines()]
     assert said.out.rstrip().endswith("unspool cost jobs.csv -c cloud.yml --catalogue=types.csv")
 
 

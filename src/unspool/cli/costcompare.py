@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -236,23 +236,36 @@ def _billed(
 
 
 def _print(table: pl.DataFrame, log: Workload) -> None:
-    """The table, the answer, and the command of each row."""
-    parts = [part for part in COST_PARTS if (table[f"{part}_cost_usd"].sum() or 0.0) > 0.0]
-    header = ("", "cost", *(part.replace("_", " ") for part in parts), "mean wait", "p95", "saved", "inst.-hours")
-    rows = []
-    for row in table.iter_rows(named=True):
-        usd = [row["total_cost_usd"], *(row[f"{part}_cost_usd"] for part in parts)]
-        waits = [row["mean_wait_s"], row["p95_wait_s"]]
-        rows.append((
+    """The table, what costs are made of, the answer, and the command of each row."""
+    rows = table.to_dicts()
+    told = [
+        (
             f"{'* ' if row['is_best'] else '  '}{shown(row['set_up'], 40)}",
-            *("-" if each is None else money(each) for each in usd),
-            *("-" if each is None else shown_time(each) for each in waits),
-            "-" if row["wait_saved_hours"] is None else f"{amount(row['wait_saved_hours'])} h",
-            "-" if row["instance_hours"] is None else amount(row["instance_hours"]),
-            str(row["jobs_not_run"]),
-        ))  # fmt: skip
-    print_table((*header, "not run"), rows, f"{shown(log.name)}: {counted(len(log), 'job')}")
+            _known(row["total_cost_usd"], money),
+            _known(row["mean_wait_s"], shown_time),
+            _known(row["p95_wait_s"], shown_time),
+            _known(row["wait_saved_hours"], lambda hours: f"{amount(hours)} h"),
+            _known(row["instance_hours"], amount),
+            amount(row["jobs_not_run"]),
+        )
+        for row in rows
+    ]
+    header = ("", "cost", "mean wait", "p95 wait", "waiting saved", "instance-hours", "jobs not run")
+    print_table(header, told, f"{shown(log.name)}: {counted(len(log), 'job')}")
+    parts = [part for part in COST_PARTS if (table[f"{part}_cost_usd"].sum() or 0.0) > 0.0]
+    if len(parts) > 1:
+        print_text("")
+        print_table(
+            ("", *(part.replace("_", " ") for part in parts)),
+            [
+                (f"  {shown(row['set_up'], 40)}", *(money(row[f"{part}_cost_usd"]) for part in parts))
+                for row in rows[1:]
+            ],
+        )
     print_text(f"\n* no other is better in both cost and mean wait\n{set_ups_headline(table)}\n")
-    for row in table.iter_rows(named=True):
-        if row["command"]:
-            print_text(row["command"])
+    for row in rows[1:]:
+        print_text(row["command"])
+
+
+def _known(value: Any, shown_as: Callable[[Any], str]) -> str:
+    return "-" if value is None else shown_as(value)
