@@ -105,6 +105,14 @@ def _comparison(folder: Path, names: Sequence[str]) -> Path:
     return page
 
 
+def _set_ups(folder: Path, names: Sequence[str]) -> Path:
+    """The page that sets three ways to run a log beside each other; one is named after its file."""
+    own, cloud = folder / "own.yml", folder / _named(names, ".yml")
+    own.write_text("ComputeClusterModel: {OnPremises: [{Count: 2, Cores: 8, HourlyCost: 0.1}], ShareInstances: true}\n")
+    cloud.write_text("ComputeClusterModel: {Disks: [{GiB: 50, UsdPerGiBMonth: 0.1}]}\n")
+    return _page(folder, "cost", "compare", _log(folder, names), "-c", own, "-c", cloud)
+
+
 def _page(folder: Path, *command: object) -> Path:
     """The page that a command writes."""
     assert run_command([str(part) for part in (*command, "-o", folder / "results")]) == 0
@@ -117,6 +125,7 @@ PAGES: Mapping[str, Callable[[Path, Sequence[str]], Path]] = {
     "run": lambda folder, names: _page(folder, "run", _log(folder, names), "-p", 16, "--policy", "easy"),
     "run of three": lambda folder, names: _page(folder, "run", _log(folder, names), "-p", 16, *_THREE),
     "cost": lambda folder, names: _page(folder, "cost", _log(folder, names)),
+    "cost compare": _set_ups,
     "batsim": lambda folder, names: _page(folder, "batsim", *_batsim(folder, names), "--policy", "easy"),
     "dispatch": lambda folder, names: _page(folder, "dispatch", *_dispatched(folder, names)),
     "compare": _comparison,

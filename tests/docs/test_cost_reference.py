@@ -4,15 +4,18 @@ import csv
 import json
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from tests.docs.test_reference import names, section, tables
 from tests.faces.test_cost_outputs import made_costs
 from tests.metrics.cost.tables import instance
 
+from unspool import Workload
 from unspool.faces.cloud.outputs import write_costs
 from unspool.faces.cloud.workbook import SHEETS
 from unspool.platforms.catalogue import read_catalogue
 from unspool.results.commitments import Offers, commitments_of, units_of
+from unspool.results.setups import set_ups_table
 
 PAGE = "cost-outputs"
 
@@ -47,6 +50,11 @@ def test_every_file_is_listed(folder):
 )
 def test_every_column_is_listed_in_its_order(folder, file, heading):
     assert names(tables(PAGE, heading)[0]) == next(csv.reader((folder / file).read_text().splitlines()))
+
+
+def test_every_column_of_a_comparison_is_listed_in_its_order():
+    log = Workload.of(pl.DataFrame({"job_id": ["a"], "submit_time": [0], "run_time": [9], "cores": [1]}))
+    assert names(tables(PAGE, "Comparisons")[0]) == set_ups_table(log, []).columns
 
 
 def test_every_figure_is_listed(folder):

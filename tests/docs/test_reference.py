@@ -163,7 +163,7 @@ def test_files_are_those_of_a_result_folder(full_result, tmp_path):
         ("run", 0), ("cost", 0), ("dispatch", 0), ("check", 0), ("compare", 0), ("forecast", 0), ("convert", 0),
         ("conform", 0), ("report", 0), ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0),
         ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3),
-        ("catalogue list", 0), ("catalogue show", 1), ("cost commit", 1),
+        ("catalogue list", 0), ("catalogue show", 1), ("catalogue update", 2), ("cost commit", 1), ("cost compare", 2),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):
@@ -321,6 +321,8 @@ def test_keys_of_a_cloud_are_those_of_the_reader():
         ("ComputeClusterModel", 0, keys.ClusterKeys),
         ("ComputeClusterModel", 1, keys.SpotRuleKeys),
         ("ComputeClusterModel", 2, keys.OnPremisesKeys),
+        ("Disks and licences", 0, keys.DiskKeys),
+        ("Disks and licences", 1, keys.LicenceKeys),
     ],
 )
 def test_keys_of_a_cost_configuration_are_those_of_the_reader(heading, at, struct):

@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig, PlanTerm, Server, read_config
 from unspool.faces.cloud.template import commented_config
-from unspool.model.cloud import Limits, SpotRule
+from unspool.model.cloud import Disk, Licence, Limits, SpotRule
 from unspool.model.platform import MachineGroup, MachineType
 from unspool.model.prices import Price
 from unspool.platforms.catalogue import Catalogue, CatalogueType, read_catalogue
 from unspool.platforms.catalogue.selection import TypeRules
+from unspool.platforms.clouds import CloudKeys, cloud_of, describe_cloud
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases")) / "cloud"
 GIB = 2**30
@@ -453,3 +455,36 @@ def test_amounts_that_no_cluster_has_are_refused_with_their_key(tmp_path, text, 
     with pytest.raises(InputError, match="expected") as found:
         read_config(path)
     assert told in str(found.value)
+
+
+def test_disks_and_licences_are_read(tmp_path):
+    path = tmp_path / "config.yml"
+    path.write_text(
+        "ComputeClusterModel:\n"
+        "  Disks: [{GiB: 100, UsdPerGiBMonth: 0.08}, {types: m7i, GiBPerCore: 4, UsdPerGiBMonth: 0.1}]\n"
+        "  Licences: [{Name: os, UsdPerHour: 0.06, types: c7}, {Name: spice, UsdPerHeldHour: 1.5}]\n"
+    )
+    config = read_config(path)
+    assert config.disks == (Disk(0.08, gib=100.0), Disk(0.1, gib_per_core=4.0, types="m7i"))
+    assert config.licences == (Licence("os", 0.06, types="c7"), Licence("spice", usd_per_held_hour=1.5))
+    cloud = config.platform(read_catalogue()).cloud
+    assert (cloud.disks, cloud.licences) == (config.disks, config.licences)
+    assert cloud_of(msgspec.json.decode(msgspec.json.encode(describe_cloud(cloud)), type=CloudKeys)) == cloud
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("Disks: [{UsdPerGiBMonth: 0.08}]", "Disks[0]: has no size; give GiB, GiBPerCore or both"),
+        ("Disks: [{GiB: 1, UsdPerGiBMonth: 1, types: '('}]", "Disks[0].types: '(' is no regular expression"),
+        ("Licences: [{Name: x}]", "Licences[0]: 'x' has no price; give UsdPerHour"),
+        ("Licences: [{Name: x, UsdPerHeldHour: 1, types: c}]", "Licences[0].types: has no effect on UsdPerHeldHour"),
+        ("Licences: [{Name: x, UsdPerHour: -1}]", "UsdPerHour"),
+    ],
+)
+def test_disks_and_licences_that_mean_nothing_are_refused(tmp_path, keys, told):
+    path = tmp_path / "config.yml"
+    path.write_text(f"ComputeClusterModel:\n  {keys}\n")
+    with pytest.raises(InputError) as error:
+        read_config(path)
+    assert told in str(error.value)

@@ -13,6 +13,7 @@ from unspool.report.shown import amount, hours, money, percent
 __all__ = ["print_bill"]
 
 _PLANS = {"on demand": "on_demand", "spot": "spot", "reserved": "reserved", "on premises": "on_premises"}
+_EXTRAS = {"disks": "disk", "licences": "licence"}
 
 
 def print_bill(summary: Mapping[str, Any]) -> None:
@@ -39,6 +40,7 @@ def _costs(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
         "  boot time": "boot",
         "  run time": "run",
         "  idle time": "idle",
+        **{f"  {name}": key for name, key in _EXTRAS.items() if summary.get(f"{key}_cost_usd")},
     }
     return [
         (
@@ -77,6 +79,8 @@ def _sentences(summary: Mapping[str, Any]) -> list[str]:
         lost = f"{amount(summary['lost_core_hours'])} core-hours lost"
         again = counted(summary["retries"], "attempt")
         sentences.append(f"{counted(summary['reclaimed'], 'spot instance')} reclaimed, {again} made again, {lost}")
+    if providers := summary.get("provider_cost_usd"):
+        sentences.append("by provider: " + ", ".join(f"{name} {money(usd)}" for name, usd in providers.items()))
     if saved is None:
         sentences.append("the log does not say how long its jobs waited")
     else:

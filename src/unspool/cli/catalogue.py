@@ -7,27 +7,29 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from unspool.cli.output import counted, print_json, print_table, print_text
+from unspool.cli.output import counted, note, print_json, print_table, print_text
 from unspool.errors import InputError
 from unspool.platforms.catalogue import Catalogue, CatalogueType, read_catalogue
+from unspool.platforms.catalogue.names import clean_name
 
 __all__ = ["catalogue"]
 
 catalogue = App(
     name="catalogue",
     help="Say which types of instances there are, and what they cost.",
-    help_epilogue="unspool catalogue list --region us-east-1 --prefix c7i\nunspool catalogue show c7i.48xlarge",
+    help_epilogue="unspool catalogue list --region us-east-1 --prefix c7i\nunspool catalogue show c7i.48xlarge\n"
+    "unspool catalogue update --region eu-west-1 -o ec2.csv",
     help_format="plaintext",
 )
 
 Flag = Parameter(negative=(), show_default=False)
-Given = Parameter(name="--catalogue", show_default=False)
+Given = Parameter(name="--catalogue", show_default=False, negative=())
 
 
 @catalogue.command(name="list")
 def list_types(
     *,
-    file: Annotated[Path | None, Given] = None,
+    file: Annotated[list[Path] | None, Given] = None,
     region: str | None = None,
     prefix: Annotated[list[str] | None, Parameter(negative=())] = None,
     json: Annotated[bool, Flag] = False,
@@ -47,9 +49,9 @@ def list_types(
     json
         Print JSON, with all that is known of each type.
     """
-    found = read_catalogue(file)
+    found = read_catalogue(*file or ())
     wanted = None if region is None else found.region(region)
-    prefixes = tuple(text.lower() for text in prefix or ("",))
+    prefixes = tuple(clean_name(text) for text in prefix or ("",))
     types = [each for each in found.types if wanted in (None, each.region) and each.name.startswith(prefixes)]
     if not types:
         where = wanted or "any region"
@@ -68,7 +70,7 @@ def show(
     type: str,
     /,
     *,
-    file: Annotated[Path | None, Given] = None,
+    file: Annotated[list[Path] | None, Given] = None,
     region: str | None = None,
     json: Annotated[bool, Flag] = False,
 ) -> int:
@@ -87,9 +89,9 @@ def show(
     json
         Print JSON.
     """
-    found = read_catalogue(file)
+    found = read_catalogue(*file or ())
     wanted = None if region is None else found.region(region)
-    types = [each for each in found.types if wanted in (None, each.region) and each.name == type.strip().lower()]
+    types = [each for each in found.types if wanted in (None, each.region) and each.name == clean_name(type)]
     if not types:
         raise found.unknown_type(type, wanted)
     if json:
@@ -107,6 +109,58 @@ def show(
     return 0
 
 
+@catalogue.command
+def update(
+    *,
+    region: str,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    no_plans: Annotated[bool, Parameter(name="--no-plans", negative=(), show_default=False)] = False,
+    json: Annotated[bool, Flag] = False,
+) -> int:
+    """Fetch the types of a region of EC2 with today's prices, and write them as a catalogue.
+
+    Example: unspool catalogue update --region eu-west-1 -o ec2.csv
+
+    Needs the extra aws (boto3), credentials as boto3 finds them, and the network; no other command does.
+
+    Parameters
+    ----------
+    region
+        Region of AWS, such as eu-west-1.
+    out
+        The file. One that is there keeps its other regions and providers. Without it, ec2-REGION.csv.
+    no_plans
+        Do not ask for savings plans.
+    json
+        Print what was written as JSON.
+    """
+    from unspool.platforms.catalogue.aws import fetch_types
+    from unspool.platforms.catalogue.write import update_catalogue
+
+    path = out or Path(f"ec2-{region}.csv")
+    fetched = fetch_types(region, plans=not no_plans, told=lambda what: note(f"fetching {what} …"))
+    for text in fetched.notes:
+        note(text)
+    if not fetched.types:
+        raise InputError(f"AWS has no type of instance in {region}; nothing was written")
+    kept = update_catalogue(fetched.types, path)
+    counts = {
+        "types": len(fetched.types),
+        "on_demand": sum(each.on_demand is not None for each in fetched.types),
+        "spot": sum(bool(each.spot) for each in fetched.types),
+        "reserved": sum(bool(each.reserved) for each in fetched.types),
+        "savings_plans": sum(bool(each.ec2_savings_plan or each.compute_savings_plan) for each in fetched.types),
+    }
+    if json:
+        dated = {"region": region, "price_date": fetched.types[0].price_date}
+        print_json({"file": str(path), **dated, **counts, "kept": kept})
+        return 0
+    print_table(("prices", "types"), [(name.replace("_", " "), f"{count:,}") for name, count in counts.items()])
+    others = f", beside {counted(kept, 'type')} of other regions that were there" if kept else ""
+    note(f"catalogue: {path}{others}; use it with --catalogue {path}")
+    return 0
+
+
 _TERMS = ("reserved_usd_per_hour", "ec2_savings_plan_usd_per_hour", "compute_savings_plan_usd_per_hour")
 
 
@@ -115,6 +169,7 @@ def _facts(each: CatalogueType) -> dict[str, Any]:
     return {
         "type": each.name,
         "region": each.region,
+        "provider": each.provider,
         "family": each.family,
         "cores": each.cores,
         "vcpus": each.vcpus,

@@ -22,7 +22,7 @@ from unspool.cli.output import (
 )
 from unspool.errors import InputError
 from unspool.faces.cloud.commit import with_commitments
-from unspool.faces.cloud.config import CostConfig, read_config
+from unspool.faces.cloud.config import CostConfig, fixed_only, read_config
 from unspool.faces.cloud.jobs import selected, unix_time
 from unspool.faces.cloud.outputs import write_costs
 from unspool.faces.cloud.template import commented_config
@@ -40,12 +40,15 @@ __all__ = ["app", "cost"]
 
 _COMMIT = "Say which savings plans and reserved instances would have made a bill least."
 _OWN_PLACEMENT = "cheapest-fit"
+_COMPARE = """Hold several set-ups against each other, and against the log: one table, one page.
+
+For example: unspool cost compare sacct.txt -c a.yml -c b.yml -o OUT"""
 
 Flag = Parameter(negative=(), show_default=False)
 
-
 app = App(name="cost", help_format="plaintext")
 app.command("unspool.cli.commit:commit", name="commit", help=_COMMIT)
+app.command("unspool.cli.costcompare:compare", name="compare", help=_COMPARE)
 
 
 @app.default
@@ -54,7 +57,7 @@ def cost(
     /,
     *,
     config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
-    catalogue: Path | None = None,
+    catalogue: Annotated[list[Path] | None, Parameter(negative=())] = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Flag] = False,
     init: Annotated[bool, Flag] = False,
@@ -65,6 +68,7 @@ def cost(
     format: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     policy: str | None = None,
+    on_premises: Annotated[bool, Parameter(name="--on-premises", negative=(), show_default=False)] = False,
     seed: int | None = None,
     replicas: int = 1,
     json: Annotated[bool, Flag] = False,
@@ -85,8 +89,8 @@ def cost(
     config
         The configuration, config.yml as the AWS tool has it, with more keys. Without it, the defaults.
     catalogue
-        Instance types and prices: CSV, or instance_type_info.json, packed with gzip or not. Without it, those that
-        ship.
+        Instance types and prices: CSV, or instance_type_info.json, packed with gzip or not; once for each
+        file, built-in for those that ship. Without it, those that ship.
     out
         Folder for the results: hourly_stats.csv, summary.json, jobs.csv, instances.csv, report.html and more.
     force
@@ -109,6 +113,9 @@ def cost(
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     policy
         How jobs are placed on machines. Without it, as configured: cheapest-fit.
+    on_premises
+        Start nothing in the cloud, as with Burst: never: jobs run on the configured machines on premises and on
+        reserved instances.
     seed
         For the reclaims of spot instances. Without it, as configured: 0.
     replicas
@@ -135,9 +142,9 @@ def cost(
     has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
-    settings = read_config(config)
+    settings = fixed_only(read_config(config)) if on_premises else read_config(config)
     settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
-    types = read_catalogue(catalogue)
+    types = read_catalogue(*catalogue or ())
     platform = settings.platform(types)
     notes = (*settings.notes(types), *_on_sharing(settings))
     for text in notes:

@@ -9,7 +9,10 @@ from types import MappingProxyType
 
 from unspool.errors import InputError
 
-__all__ = ["BILLINGS", "PLANS", "RECLAIM_PER_MINUTE", "Cloud", "InstanceType", "Limits", "SpotRule"]
+__all__ = [
+    "BILLINGS", "MONTH_HOURS", "PLANS", "RECLAIM_PER_MINUTE", "Cloud", "Disk", "InstanceType", "Licence", "Limits",
+    "SpotRule",
+]  # fmt: skip
 
 PLANS: tuple[str, ...] = ("on-premises", "reserved", "on-demand", "spot")
 """How a machine is paid, in the order of their codes in the engine (`engine/instances.py`)."""
@@ -19,6 +22,9 @@ BILLINGS: tuple[str, ...] = ("always", "used")
 
 RECLAIM_PER_MINUTE = -math.expm1(math.log(0.95) / 300.0)
 """The chance that a spot instance is reclaimed within a minute that makes 5 % in five hours."""
+
+MONTH_HOURS = 730.0
+"""Hours of a month for prices by the month: a twelfth of 365 days."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +72,33 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Disk:
+    """A disk that each instance has while it is paid; `types` is a regular expression, from the start of the name."""
+
+    usd_per_gib_month: float
+    gib: float = 0.0
+    gib_per_core: float = 0.0
+    types: str = ""
+
+
+@dataclass(frozen=True)
+class Licence:
+    """What a licence costs: on instances whose type matches, while paid; and each that a running job holds."""
+
+    name: str
+    usd_per_hour: float = 0.0
+    usd_per_core_hour: float = 0.0
+    usd_per_held_hour: float = 0.0
+    types: str = ""
+
+
+@dataclass(frozen=True)
 class Cloud:
     """What a provisioner may start, and the rules of its life.
 
     `frequency_s` 0 places a job at once; else jobs that find no room wait for the next whole multiple of it since the
     Unix epoch. `burst_after_s` is how long a job waits for machines that are there before instances are started for
-    it; infinite: for ever.
+    it; infinite: for ever. `providers` names the provider of each type, where types of several may be started.
     """
 
     types: tuple[InstanceType, ...]
@@ -89,6 +116,9 @@ class Cloud:
     max_vcpus: Limits = Limits()
     region: str = ""
     price_date: str = ""
+    disks: tuple[Disk, ...] = ()
+    licences: tuple[Licence, ...] = ()
+    providers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         for name in ("boot_s", "idle_s", "frequency_s", "minimum_billed_s", "burst_after_s"):

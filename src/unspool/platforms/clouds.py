@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import msgspec
 
-from unspool.model.cloud import RECLAIM_PER_MINUTE, Cloud, InstanceType, Limits, SpotRule
+from unspool.model.cloud import RECLAIM_PER_MINUTE, Cloud, Disk, InstanceType, Licence, Limits, SpotRule
+from unspool.platforms.catalogue.names import family_of
 
 __all__ = ["CloudKeys", "cloud_of", "describe_cloud"]
 
@@ -49,6 +51,25 @@ class _Limits(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, fr
     of_family: dict[str, _Amount] = {}
 
 
+class _Disk(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An entry of `disks`."""
+
+    usd_per_gib_month: _Dollars
+    gib: _Dollars = 0.0
+    gib_per_core: _Dollars = 0.0
+    types: str = ""
+
+
+class _Licence(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An entry of `licences`."""
+
+    name: str
+    usd_per_hour: _Dollars = 0.0
+    usd_per_core_hour: _Dollars = 0.0
+    usd_per_held_hour: _Dollars = 0.0
+    types: str = ""
+
+
 class CloudKeys(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The key `cloud` of a platform's file."""
 
@@ -68,21 +89,25 @@ class CloudKeys(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     max_vcpus: _Limits = _Limits()
     region: str = ""
     price_date: str = ""
+    disks: list[_Disk] = []
+    licences: list[_Licence] = []
+    providers: dict[str, str] = {}
 
 
+_EXTRAS = ("disks", "licences", "providers")
 _SAME = tuple(
     name
     for name in CloudKeys.__struct_fields__
-    if name not in ("types", "spot_rules", "burst_after_s", "never_bursts", "max_instances", "max_vcpus")
+    if name not in ("types", "spot_rules", "burst_after_s", "never_bursts", "max_instances", "max_vcpus", *_EXTRAS)
 )
 
 
 def cloud_of(keys: CloudKeys) -> Cloud:
-    """The cloud that a file describes; a type's family is the part of its name before the dot unless it is given."""
+    """The cloud that a file describes; a type's family is told from its name unless it is given."""
     types = []
     for one in keys.types:
         given = msgspec.structs.asdict(one)
-        given["family"] = one.family or one.name.partition(".")[0]
+        given["family"] = one.family or family_of(one.name)
         given["vcpus"] = one.vcpus or one.cores
         types.append(InstanceType(**given))
     rules = [
@@ -95,6 +120,9 @@ def cloud_of(keys: CloudKeys) -> Cloud:
         burst_after_s=math.inf if keys.never_bursts else keys.burst_after_s,
         max_instances=Limits(keys.max_instances.in_all, keys.max_instances.of_family),
         max_vcpus=Limits(keys.max_vcpus.in_all, keys.max_vcpus.of_family),
+        disks=tuple(Disk(**msgspec.structs.asdict(one)) for one in keys.disks),
+        licences=tuple(Licence(**msgspec.structs.asdict(one)) for one in keys.licences),
+        providers=keys.providers,
         **{name: getattr(keys, name) for name in _SAME},
     )
 
@@ -115,5 +143,8 @@ def describe_cloud(cloud: Cloud) -> CloudKeys:
         never_bursts=never,
         max_instances=_Limits(cloud.max_instances.in_all, dict(cloud.max_instances.of_family)),
         max_vcpus=_Limits(cloud.max_vcpus.in_all, dict(cloud.max_vcpus.of_family)),
+        disks=[_Disk(**asdict(one)) for one in cloud.disks],
+        licences=[_Licence(**asdict(one)) for one in cloud.licences],
+        providers=dict(cloud.providers),
         **{name: getattr(cloud, name) for name in _SAME},
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_type
+from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_provider, cost_by_type
 from unspool.report.commitments import commitment_figures, commitment_sections
 from unspool.report.content import Cell, Column, Page, Section, Split, Table, Tile, rejected_table, table_of
 from unspool.report.figures import cost_over_time, waits_compared
@@ -31,8 +31,9 @@ _ON_SHARES = (
 )
 _PRICINGS = {"on demand": "on_demand", "spot": "spot", "reserved": "reserved", "on premises": "on_premises"}
 # Not the colours of the figure above them, which are those of families.
-_SHADES = ("#4a5a7a", "#7b8cab", "#a9b6cd", "#d3dae6")
+_SHADES = ("#4a5a7a", "#7b8cab", "#a9b6cd", "#d3dae6", "#b9a36f", "#8a6d3b")
 _KINDS = {"running jobs": "run", "idle": "idle", "booting": "boot"}
+_EXTRAS = {"disks": "disk", "licences": "licence"}
 
 
 def write_cost_report(costs: Costs, path: Path) -> None:
@@ -72,7 +73,7 @@ def cost_page(costs: Costs) -> Page:
             *(Section(next(iter(shown.values())).layout.meta["heading"], list(shown)) for shown in more if shown),
             *commitment_sections(costs.commitments),
             Section("The main figures", pairs=_rows(summary)),
-            *([Section("What it runs on", tables=[types])] if types.rows else []),
+            *([Section("What it runs on", tables=[types, *_providers(costs)])] if types.rows else []),
             *(Section(f"Who pays: by {table.names[0]}", tables=[table]) for table in groups),
         ],
         rejected=rejected_table(costs.rejected, "rejected.csv"),
@@ -159,8 +160,8 @@ def _on_waits(summary: dict[str, Any]) -> str:
 
 def _splits(summary: dict[str, Any]) -> list[Split]:
     return [
-        Split("The cost by pricing", _split(summary, _PRICINGS)),
-        Split("The cost by what was paid for", _split(summary, _KINDS)),
+        Split("The cost by pricing", _split(summary, _PRICINGS | _EXTRAS)),
+        Split("The cost by what was paid for", _split(summary, _KINDS | _EXTRAS)),
     ]
 
 
@@ -181,6 +182,11 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("records and jobs rejected", amount(summary["rejected"])),
         ("cost of all", money(summary["total_cost_usd"])),
         *((f"… {name}", money(summary[f"{key}_cost_usd"])) for name, key in (_PRICINGS | _KINDS).items()),
+        *(
+            (f"… {name}", money(summary[f"{key}_cost_usd"]))
+            for name, key in _EXTRAS.items()
+            if summary[f"{key}_cost_usd"]
+        ),
         ("mean cost of a job, without idle time", money(summary["mean_job_cost_usd"])),
         ("core-hours of jobs", amount(summary["job_core_hours"])),
         ("core-hours paid", amount(summary["machine_core_hours"])),
@@ -216,6 +222,22 @@ _TYPES = {
 def _types(costs: Costs) -> Table:
     """The types of machines that cost most."""
     return table_of(cost_by_type(costs.bill), _TYPES, "types", "Types of machines", rest="instances.csv")
+
+
+_PROVIDERS = {
+    "provider": Column("provider"),
+    "cost_usd": Column("machines cost", money, bar=True),
+    "disk_cost_usd": Column("disks", money),
+    "licence_cost_usd": Column("licences", money),
+    "cost_share": Column("share", percent),
+    "machines": Column("machines", amount),
+    "core_hours": Column("core-hours paid", amount),
+}
+
+
+def _providers(costs: Costs) -> list[Table]:
+    table = cost_by_provider(costs.bill)
+    return [] if table is None else [table_of(table, _PROVIDERS, "by_provider", "Providers")]
 
 
 def _group(costs: Costs, column: str) -> Table | None:

@@ -16,7 +16,7 @@ from unspool.results.result import Result
 
 __all__ = ["Costs", "costs_of"]
 
-_FROM_LOG = ("machines", "memory_bytes", "logged_wait", "user", "queue", "project")
+_FROM_LOG = ("machines", "memory_bytes", "logged_wait", "user", "queue", "project", "licences")
 
 _NOTHING_PAID = "no hour lies in the window: here the jobs end and all machines stop outside it, so nothing is billed"
 
@@ -58,7 +58,9 @@ def costs_of(
         result.machines, jobs, workload.origin_unix_s, starttime=starttime, endtime=endtime
     )  # fmt: skip
     minimum_s = 0.0 if cloud is None else cloud.minimum_billed_s
-    made = bill(result.machines, result.attempts, result.allocations, jobs, window, minimum_billed_s=minimum_s)
+    made = bill(
+        result.machines, result.attempts, result.allocations, jobs, window, minimum_billed_s=minimum_s, cloud=cloud
+    )  # fmt: skip
     told = figures(made, result.attempts, result.allocations, cloud=cloud)
     return Costs(
         bill=made,

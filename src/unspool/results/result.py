@@ -81,8 +81,9 @@ class Result:
 
         window = window_of(self.machines, self.jobs, self.origin_unix_s)
         made = bill(
-            self.machines, self.attempts, self.allocations, self.jobs, window, minimum_billed_s=cloud.minimum_billed_s
-        )
+            self.machines, self.attempts, self.allocations, self.jobs, window, minimum_billed_s=cloud.minimum_billed_s,
+            cloud=cloud,
+        )  # fmt: skip
         told = figures(made, self.attempts, self.allocations, cloud=cloud)
         paid = told["machine_core_hours"]
         shown = {name: told[name] for name in told if name.endswith("cost_usd") or name in _CLOUD_FIGURES}

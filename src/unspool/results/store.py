@@ -32,7 +32,7 @@ _MORE = ("platform.json", "batsim.json", REPORT)
 _PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
-_COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")
+_COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project", "by_provider")
 _COMMIT_SIGNS = {"commitments.json", "commitments.csv", "commitment_curve.csv"}
 _COST_PARTS = {
     *_COST_SIGNS, *_COMMIT_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), "hourly_stats.xlsx", REPORT,
@@ -76,7 +76,7 @@ def _strange(path: Path) -> str | None:
         return f"cannot be read ({error.strerror})"
     is_comparison = "comparison.json" in entries
     kinds = (parts for signs, parts in _KINDS if entries.keys() >= signs)
-    known = {"comparison.json", REPORT} if is_comparison else next(kinds, set())
+    known = {"comparison.json", "comparison.csv", REPORT} if is_comparison else next(kinds, set())
     for name, entry in entries.items():
         if is_comparison and entry.is_dir():
             strange = _strange(entry)

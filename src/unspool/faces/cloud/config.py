@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -13,18 +13,20 @@ from typing import Any
 import msgspec
 
 from unspool.errors import InputError, UnitError, UnknownName, shown
+from unspool.faces.cloud.extras import disks_of, licences_of
 from unspool.faces.cloud.fleet import fleet_notes, fleet_of
 from unspool.faces.cloud.keys import BurstAfter, ClusterKeys, FileKeys, InstanceKeys, OnPremisesKeys
 from unspool.faces.cloud.patterns import refuse_patterns
-from unspool.model.cloud import RECLAIM_PER_MINUTE, Limits, SpotRule
+from unspool.model.cloud import RECLAIM_PER_MINUTE, Disk, Licence, Limits, SpotRule
 from unspool.model.platform import Platform
 from unspool.platforms.catalogue import Catalogue
+from unspool.platforms.catalogue.names import clean_name
 from unspool.platforms.catalogue.plans import USUAL_TERM, PlanTerm
 from unspool.platforms.catalogue.selection import TypeRules
 from unspool.platforms.documents import converted, read_document
 from unspool.units import parse_duration
 
-__all__ = ["CostConfig", "PlanTerm", "Server", "read_config"]
+__all__ = ["CostConfig", "PlanTerm", "Server", "fixed_only", "read_config"]
 
 _FORMS = "expected a .yml file such as `unspool cost --init` writes"
 _SHIPPED_PREFIXES = ("c7a", "c7i", "hpc", "m7a", "m7i", "r7a", "r7i", "z1d", "x2i", "u")
@@ -84,6 +86,9 @@ class CostConfig:
     reserved_discount: float | None = None
     on_premises: tuple[Server, ...] = ()
     burst_after_s: float = 0.0
+    disks: tuple[Disk, ...] = ()
+    licences: tuple[Licence, ...] = ()
+    providers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     placement: str = "cheapest-fit"
     seed: int = 0
 
@@ -141,9 +146,17 @@ def read_config(path: str | os.PathLike[str] | None = None) -> CostConfig:
         reserved_discount=cluster.ReservedDiscount,
         on_premises=_servers(cluster, place),
         burst_after_s=_burst(cluster, place),
+        disks=disks_of(cluster, place),
+        licences=licences_of(cluster, place),
+        providers=MappingProxyType({clean_name(name): region for name, region in cluster.Providers.items()}),
         placement=cluster.Placement,
         seed=cluster.Seed,
     )
+
+
+def fixed_only(config: CostConfig) -> CostConfig:
+    """The same with nothing started in the cloud: machines on premises and reserved instances only."""
+    return replace(config, burst_after_s=math.inf)
 
 
 def _without_empty(content: Any) -> Any:
@@ -167,7 +180,7 @@ def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
 
 
 def _rules(keys: FileKeys, place: str) -> TypeRules:
-    """Which types: without a list of prefixes, those that the AWS tool ships, unless types are included by name."""
+    """Which types: without a list of prefixes, those that the AWS tool ships, unless types or providers are named."""
     cluster = keys.ComputeClusterModel
     types = cluster.InstanceTypes
     prefixes = keys.instance_mapping.instance_prefix_list
@@ -177,7 +190,7 @@ def _rules(keys: FileKeys, place: str) -> TypeRules:
     for name in ("include", "exclude"):
         refuse_patterns(getattr(types, name), f"{place}.InstanceTypes.{name}")
     return TypeRules(
-        prefixes=prefixes or (("",) if types.include else _SHIPPED_PREFIXES),
+        prefixes=prefixes or (("",) if types.include or cluster.Providers else _SHIPPED_PREFIXES),
         include=types.include,
         exclude=types.exclude,
         architecture=cluster.Architecture,
@@ -210,9 +223,9 @@ def _reserved(cluster: ClusterKeys, place: str) -> Mapping[str, int]:
     counts: dict[str, int] = {}
     for at, entry in enumerate(cluster.ReservedInstances):
         for name, count in entry.items():
-            if name.lower() in counts:
+            if (kind := clean_name(name)) in counts:
                 raise InputError(f"{place}.ReservedInstances[{at}]: {shown(name)} stands twice; give one number")
-            counts[name.lower()] = count
+            counts[kind] = count
     return MappingProxyType({name: count for name, count in counts.items() if count})
 
 

@@ -11,7 +11,7 @@ from unspool.model.cloud import Cloud, InstanceType, Limits
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.prices import Price
 from unspool.platforms.catalogue import Catalogue, CatalogueType
-from unspool.platforms.catalogue.selection import select
+from unspool.platforms.catalogue.selection import Selection, select
 
 if TYPE_CHECKING:
     from unspool.faces.cloud.config import CostConfig
@@ -23,7 +23,7 @@ _FIXED = "give OnPremises or ReservedInstances, or let Burst be cheapest"
 
 def fleet_of(config: CostConfig, catalogue: Catalogue) -> Platform:
     """Machines on premises and reserved instances as groups, the rest as a cloud."""
-    selection = select(catalogue, config.region, config.rules)
+    catalogue, selection = _offered(config, catalogue)
     if config.burst_after_s == float("inf") and not (config.on_premises or config.reserved):
         raise InputError(f"{config.where}: Burst is never, and there is no machine to run jobs on; {_FIXED}")
     groups = (*_on_premises(config), *_reserved(config, catalogue, selection.region))
@@ -50,13 +50,35 @@ def fleet_of(config: CostConfig, catalogue: Catalogue) -> Platform:
         max_vcpus=config.max_vcpus,
         region=selection.region,
         price_date=catalogue.dates(selection.region),
+        disks=config.disks,
+        licences=config.licences,
+        providers={each.name: each.provider for each in catalogue.types} if config.providers else {},
     )
     return Platform(groups, name="cloud", cloud=cloud)
 
 
+def _offered(config: CostConfig, catalogue: Catalogue) -> tuple[Catalogue, Selection]:
+    """The catalogue and what is chosen from it; of several providers, one region each, and something of each."""
+    if not config.providers:
+        return catalogue, select(catalogue, config.region, config.rules)
+    place = f"{config.where}: key ComputeClusterModel.Providers"
+    try:
+        offered = catalogue.of_providers(config.providers)
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from error
+    selection = select(offered, None, config.rules)
+    for provider in config.providers:
+        if all(each.provider != provider for each in selection.types):
+            raise InputError(
+                f"{place}: no type of {provider} is left to choose from; loosen the rules on types (a type whose clock "
+                "the catalogue does not say needs minimum_cpu_speed: 0), or leave it out"
+            )
+    return offered, selection
+
+
 def fleet_notes(config: CostConfig, catalogue: Catalogue) -> tuple[str, ...]:
     """What was noticed in choosing types, and which price each reserved type has."""
-    selection = select(catalogue, config.region, config.rules)
+    catalogue, selection = _offered(config, catalogue)
     types = _reserved_types(config, catalogue, selection.region)
     priced = ((each.name, *reserved_price(config, each)) for each, _ in types)
     return (*selection.notes, *(f"reserved {name}: ${price:g} an hour, {how}" for name, price, how in priced))

@@ -12,8 +12,8 @@ import msgspec
 from unspool.model.cloud import RECLAIM_PER_MINUTE
 
 __all__ = [
-    "BurstAfter", "ClusterKeys", "ConsumptionKeys", "FileKeys", "InstanceKeys", "JobKeys", "OnPremisesKeys",
-    "SpotRuleKeys", "TypeKeys",
+    "BurstAfter", "ClusterKeys", "ConsumptionKeys", "DiskKeys", "FileKeys", "InstanceKeys", "JobKeys", "LicenceKeys",
+    "OnPremisesKeys", "SpotRuleKeys", "TypeKeys",
 ]  # fmt: skip
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
@@ -81,6 +81,25 @@ class OnPremisesKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     Billing: _Billing | None = None
 
 
+class DiskKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """An entry of `Disks`."""
+
+    UsdPerGiBMonth: _Number
+    GiB: _GiB = 0.0
+    GiBPerCore: _GiB = 0.0
+    types: str = ""
+
+
+class LicenceKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """An entry of `Licences`."""
+
+    Name: str
+    UsdPerHour: _Number = 0.0
+    UsdPerCoreHour: _Number = 0.0
+    UsdPerHeldHour: _Number = 0.0
+    types: str = ""
+
+
 class BurstAfter(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """`Burst` with a time."""
 
@@ -119,6 +138,9 @@ class ClusterKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     OnPremises: tuple[OnPremisesKeys, ...] = ()
     Billing: _Billing = "always"
     Burst: str | BurstAfter = "cheapest"
+    Disks: tuple[DiskKeys, ...] = ()
+    Licences: tuple[LicenceKeys, ...] = ()
+    Providers: dict[str, str] = {}
     Placement: Literal["cheapest-fit"] = "cheapest-fit"
     Seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
 

@@ -39,8 +39,7 @@ def jobs_table(costs: Costs) -> pl.DataFrame:
         (logged - pl.col("wait_time")).alias("wait_saved_s"),
         pl.col("run_time").alias("run_s"),
         "attempts",
-        "boot_cost_usd",
-        "run_cost_usd",
+        *(f"{name}_cost_usd" for name in ("boot", "run", "disk", "licence")),
         "cost_usd",
     )
 
@@ -77,6 +76,7 @@ def instances_table(costs: Costs) -> pl.DataFrame:
         pl.col("machine").alias("instance"),
         "type",
         "family",
+        *(name for name in ("provider",) if name in costs.bill.machines.columns),
         pl.col("plan").alias("pricing"),
         "billing",
         "cores",
@@ -92,6 +92,8 @@ def instances_table(costs: Costs) -> pl.DataFrame:
         *(f"{kind}_s" for kind in ("boot", "run", "idle")),
         *(f"{kind}_cost_usd" for kind in ("boot", "run", "idle")),
         "cost_usd",
+        "disk_cost_usd",
+        "licence_cost_usd",
     )
 
 

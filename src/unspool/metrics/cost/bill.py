@@ -1,7 +1,8 @@
 """The bill: what each machine and each job costs, to the second, and where the rest goes.
 
 A machine's paid time is boot (start to up), run (at least one job runs on it) and idle (all else). Boot is charged to
-the job that the machine was started for, run to the jobs on it by the limiting resource, idle to nobody.
+the job that the machine was started for, run to the jobs on it by the limiting resource, idle to nobody. Disks and
+licences of machines are paid and charged in the same way at rates of their own, and kept apart.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from unspool.engine.shares import (
     USED,
     sweep,
 )
+from unspool.metrics.cost.extras import held_licences, machine_rates
 from unspool.metrics.cost.hosts import hosts_of
 from unspool.metrics.cost.window import Window
+from unspool.model.cloud import Cloud
 
 __all__ = ["Bill", "bill"]
 
@@ -34,6 +37,7 @@ Ints = npt.NDArray[np.int64]
 
 _BILLINGS = {"life": LIFE, "always": ALWAYS, "used": USED}
 _KINDS = {"boot": BOOT, "run": RUN, "idle": IDLE}
+_EXTRAS = ("disk", "licence")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +45,8 @@ class Bill:
     """What is paid in the hours of a window.
 
     `machines` and `jobs` are the tables of the run with their costs beside; `groups` has the plan and family of each
-    row of `cost_usd[kind, group, hour]` (kinds are boot, run, idle) and `core_hours[group, hour]`.
+    row of `cost_usd[kind, group, hour]` (kinds are boot, run, idle) and `core_hours[group, hour]`. Those are the prices
+    of the machines; `disk_usd[hour]` and `licence_usd[hour]` come on top.
     """
 
     window: Window
@@ -51,11 +56,25 @@ class Bill:
     cost_usd: Floats
     core_hours: Floats
     unallocated_usd: float
+    disk_usd: Floats
+    licence_usd: Floats
+    held_licence_usd: float = 0.0
+
+    @property
+    def machines_usd(self) -> float:
+        """What all machines cost, without disks and licences."""
+        return float(self.machines["cost_usd"].sum())
+
+    @property
+    def extra_usd(self) -> dict[str, float]:
+        """What disks and licences cost, those that jobs hold included."""
+        disk, licence = (float(self.machines[f"{name}_cost_usd"].sum()) for name in _EXTRAS)
+        return {"disk": disk, "licence": licence + self.held_licence_usd}
 
     @property
     def total_usd(self) -> float:
-        """What all machines cost."""
-        return float(self.machines["cost_usd"].sum())
+        """What everything costs."""
+        return self.machines_usd + sum(self.extra_usd.values())
 
 
 def bill(
@@ -66,11 +85,13 @@ def bill(
     window: Window,
     *,
     minimum_billed_s: float = 0.0,
+    cloud: Cloud | None = None,
 ) -> Bill:
     """Bill the machines of a run for the hours of a window.
 
     Machines are numbered from 0. For each unit an attempt has its cores and its job's memory over the number of its
-    units, rounded up; where `cheapest-fit` placed it, a host is a unit. No memory counts as 0.
+    units, rounded up; where `cheapest-fit` placed it, a host is a unit. No memory counts as 0. What disks and licences
+    cost is said by the cloud; licences that jobs hold are billed where the table of jobs has `licences`.
     """
     machines = machines.sort("machine")
     groups = machines.select("plan", "family").unique().sort("plan", "family")
@@ -82,16 +103,61 @@ def bill(
     core_s = np.zeros((len(groups), window.hours))
     sweep(paid, runs, by_finish, window.begin_s, window.hours, minimum_billed_s, cost, core_s)
     billed = _with_costs(machines, paid, hosts)
-    shares, orphaned_usd = _job_costs(billed, numbered, hosts["job"], runs["usd"])
+    if cloud is not None and cloud.providers:
+        billed = billed.with_columns(_providers(cloud))
+    rates = machine_rates(machines, cloud)
+    held = held_licences(attempts, jobs, cloud, window)
+    usd, unallocated = _job_costs(billed, numbered, hosts["job"], runs["usd"])
+    by_hour = {"licence": held.by_hour}
+    for name in _EXTRAS:
+        hours_usd, runs_usd = _at_rate(rates[name], paid, runs, by_finish, window, minimum_billed_s)
+        by_hour[name] = hours_usd + by_hour.get(name, 0.0)
+        billed = billed.with_columns(_paid_for(billed, rates[name]).alias(f"{name}_cost_usd"))
+        extra, rest = _job_costs(billed, numbered, hosts["job"], runs_usd, rates[name])
+        usd[name], unallocated = extra["boot"] + extra["run"], unallocated + rest
+    usd["licence"] = usd["licence"] + held.by_job
+    shares = [pl.Series(f"{name}_cost_usd", usd[name]) for name in ("boot", "run", *_EXTRAS)]
     return Bill(
         window=window,
         machines=billed,
-        jobs=jobs.with_columns(shares),
+        jobs=jobs.with_columns(*shares, pl.Series("cost_usd", np.sum(list(usd.values()), axis=0))),
         groups=groups,
         cost_usd=cost,
         core_hours=core_s / HOUR_S,
-        unallocated_usd=float(billed["idle_cost_usd"].sum()) + orphaned_usd,
+        unallocated_usd=unallocated,
+        disk_usd=by_hour["disk"],
+        licence_usd=by_hour["licence"],
+        held_licence_usd=float(held.by_job.sum()),
     )
+
+
+def _at_rate(
+    rate: Floats,
+    paid: npt.NDArray[np.void],
+    runs: npt.NDArray[np.void],
+    by_finish: Ints,
+    window: Window,
+    minimum_s: float,
+) -> tuple[Floats, Floats]:
+    """Dollars of each hour and of each run, were this the price of the machines."""
+    cost = np.zeros((len(_KINDS), int(paid["group"].max(initial=0)) + 1, window.hours))
+    if not rate.any():
+        return cost.sum(axis=(0, 1)), np.zeros(len(runs))
+    priced, shared = paid.copy(), runs.copy()
+    priced["usd_per_hour"], shared["usd"] = rate, 0.0
+    sweep(priced, shared, by_finish, window.begin_s, window.hours, minimum_s, cost, np.zeros(cost.shape[1:]))
+    return cost.sum(axis=(0, 1)), shared["usd"]
+
+
+def _paid_for(machines: pl.DataFrame, rate: Floats) -> pl.Series:
+    paid_s = machines.select(pl.sum_horizontal(f"{kind}_s" for kind in _KINDS)).to_series()
+    return paid_s / HOUR_S * pl.Series(rate)
+
+
+def _providers(cloud: Cloud) -> pl.Expr:
+    """Who sells a machine; those on premises nobody does."""
+    sold_by = pl.col("type").cast(pl.String).replace_strict(dict(cloud.providers), default="")
+    return pl.when(pl.col("plan") == "on-premises").then(pl.lit("on-premises")).otherwise(sold_by).alias("provider")
 
 
 def _memory_of(jobs: pl.DataFrame) -> pl.Expr:
@@ -152,15 +218,19 @@ def _with_costs(machines: pl.DataFrame, paid: npt.NDArray[np.void], hosts: pl.Da
 
 
 def _job_costs(
-    machines: pl.DataFrame, numbered: pl.DataFrame, job: pl.Series, usd: Floats
-) -> tuple[list[pl.Series], float]:
-    """Boot, run and whole cost of each job, and what was paid for jobs that the table of jobs does not have."""
-    boots = machines.filter(pl.col("boot_cost_usd") > 0.0).select("boot_cost_usd", job_id="started_for")
+    machines: pl.DataFrame, numbered: pl.DataFrame, job: pl.Series, usd: Floats, rate: Floats | None = None
+) -> tuple[dict[str, Floats], float]:
+    """Boot and run cost of each job, and what no job pays: idle time, and jobs that the table of jobs does not have.
+
+    A rate, in dollars an hour of each machine, stands in for the prices of the machines.
+    """
+    price = machines["usd_per_hour"].fill_null(0.0) if rate is None else pl.Series(rate)
+    boots = machines.select(usd=pl.col("boot_s") / HOUR_S * price, job_id="started_for").filter(pl.col("usd") > 0.0)
     started = boots.join(numbered, on="job_id", how="left", maintain_order="left")
-    boot, boot_orphaned = _summed(started["job"], started["boot_cost_usd"].to_numpy(), len(numbered))
+    boot, boot_orphaned = _summed(started["job"], started["usd"].to_numpy(), len(numbered))
     run, run_orphaned = _summed(job, usd, len(numbered))
-    named = [pl.Series("boot_cost_usd", boot), pl.Series("run_cost_usd", run), pl.Series("cost_usd", boot + run)]
-    return named, boot_orphaned + run_orphaned
+    idle = float((machines["idle_s"] / HOUR_S * price).sum())
+    return {"boot": boot, "run": run}, idle + (boot_orphaned + run_orphaned)
 
 
 def _summed(job: pl.Series, usd: Floats, jobs: int) -> tuple[Floats, float]:

@@ -7,7 +7,7 @@ import polars as pl
 from unspool.engine.shares import HOUR_S
 from unspool.metrics.cost.bill import Bill
 
-__all__ = ["GROUPED", "UNALLOCATED", "cost_by", "cost_by_type"]
+__all__ = ["GROUPED", "UNALLOCATED", "cost_by", "cost_by_provider", "cost_by_type"]
 
 GROUPED: tuple[str, ...] = ("user", "queue", "project")
 """What costs are told by, where the log knows it."""
@@ -45,7 +45,10 @@ def cost_by(bill: Bill, column: str) -> pl.DataFrame | None:
 
 
 def cost_by_type(bill: Bill) -> pl.DataFrame:
-    """One row a type of machine and pricing, the most expensive first; `run_share` is the part of the cost that ran."""
+    """One row a type of machine and pricing, the most expensive first; `run_share` is the part of the cost that ran.
+
+    Shares are of what machines cost, without disks and licences.
+    """
     paid_s = pl.sum_horizontal("boot_s", "run_s", "idle_s")
     cost = pl.col("cost_usd").sum()
     return (
@@ -56,6 +59,28 @@ def cost_by_type(bill: Bill) -> pl.DataFrame:
             cost,
             pl.when(cost > 0.0).then(pl.col("run_cost_usd").sum() / cost).alias("run_share"),
         )
-        .with_columns(cost_share=pl.col("cost_usd") / bill.total_usd if bill.total_usd else pl.lit(0.0))
+        .with_columns(cost_share=pl.col("cost_usd") / bill.machines_usd if bill.machines_usd else pl.lit(0.0))
         .sort(["cost_usd", "type", "plan"], descending=[True, False, False])
+    )
+
+
+def cost_by_provider(bill: Bill) -> pl.DataFrame | None:
+    """One row a provider, the most expensive first, where a run may choose between several; else None.
+
+    `cost_usd` is what its machines cost, disks and licences come on top; shares are of what all of that costs together.
+    """
+    if "provider" not in bill.machines.columns:
+        return None
+    paid_s = pl.sum_horizontal("boot_s", "run_s", "idle_s")
+    names = ("cost_usd", "disk_cost_usd", "licence_cost_usd")
+    whole = bill.total_usd - bill.held_licence_usd
+    return (
+        bill.machines.group_by("provider")
+        .agg(
+            pl.len().cast(pl.Int64).alias("machines"),
+            ((pl.col("cores") * paid_s).sum() / HOUR_S).alias("core_hours"),
+            *(pl.col(name).sum() for name in names),
+        )
+        .with_columns(cost_share=pl.sum_horizontal(names) / whole if whole else pl.lit(0.0))
+        .sort(["cost_usd", "provider"], descending=[True, False])
     )

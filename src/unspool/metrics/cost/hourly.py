@@ -38,7 +38,8 @@ def hourly(bill: Bill, attempts: pl.DataFrame) -> pl.DataFrame:
         columns[f"{title} Core Hours"], columns[f"{title} Costs"] = _of_plan(bill, usd, plan)
     for title, kind in (("Boot", BOOT), ("Run", RUN), ("Idle", IDLE)):
         columns[f"{title} Costs"] = bill.cost_usd[kind].sum(axis=0)
-    columns["Total Costs"] = usd.sum(axis=0)
+    columns["Disk Costs"], columns["Licence Costs"] = bill.disk_usd, bill.licence_usd
+    columns["Total Costs"] = usd.sum(axis=0) + bill.disk_usd + bill.licence_usd
     columns["Running Jobs"] = _mean_count(attempts["start_time"], attempts["finish_time"], bill.window)
     columns["Live Instances"] = _live(bill)
     for family in _families(bill, "spot"):

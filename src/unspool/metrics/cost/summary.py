@@ -11,6 +11,7 @@ import polars as pl
 
 from unspool.engine.shares import HOUR_S
 from unspool.metrics.cost.bill import Bill
+from unspool.metrics.cost.groups import cost_by_provider
 from unspool.metrics.cost.hosts import hosts_of
 from unspool.metrics.cost.waits import wait_figures
 from unspool.model.cloud import PLANS, Cloud
@@ -33,6 +34,7 @@ def figures(
         "total_cost_usd": total,
         **{f"{_key(plan)}_cost_usd": float(part["cost_usd"].sum()) for plan, part in by_plan.items()},
         **{f"{kind}_cost_usd": float(machines[f"{kind}_cost_usd"].sum()) for kind in ("boot", "run", "idle")},
+        **{f"{name}_cost_usd": usd for name, usd in bill.extra_usd.items()},
         "unallocated_cost_usd": bill.unallocated_usd,
         "mean_job_cost_usd": float(jobs["cost_usd"].sum()) / len(jobs) if len(jobs) else None,
         "usd_per_core_hour": total / job_core_hours if job_core_hours else None,
@@ -46,9 +48,15 @@ def figures(
         "peak_live_instances": peak_live(machines),
         **losses(machines, attempts, allocations, checkpoint_s=None if cloud is None else cloud.checkpoint_s),
         **wait_figures(jobs),
+        **_by_provider(bill),
         "region": "" if cloud is None else cloud.region,
         "price_date": "" if cloud is None else cloud.price_date,
     }
+
+
+def _by_provider(bill: Bill) -> dict[str, Any]:
+    table = cost_by_provider(bill)
+    return {} if table is None else {"provider_cost_usd": dict(table.select("provider", "cost_usd").rows())}
 
 
 def _job_core_hours(bill: Bill) -> float:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from importlib.resources import files
 
 from unspool.errors import InputError
 from unspool.platforms.catalogue.tables import types_of_csv
 from unspool.platforms.catalogue.typeinfo import types_of_json
 from unspool.platforms.catalogue.types import SPOT_PRICES, Catalogue, CatalogueType
-from unspool.workloads.files import opened
+from unspool.workloads.files import AnyPath, opened
 
-__all__ = ["SPOT_PRICES", "Catalogue", "CatalogueType", "read_catalogue"]
+__all__ = ["BUILT_IN", "SPOT_PRICES", "Catalogue", "CatalogueType", "read_catalogue"]
+
+BUILT_IN = "built-in"
+"""Stands for the catalogue that ships where files are named."""
 
 _SHIPPED = "the catalogue that ships"
 
 
-def read_catalogue(path: str | os.PathLike[str] | None = None) -> Catalogue:
+def read_catalogue(path: AnyPath | None = None, *more: AnyPath) -> Catalogue:
     """The catalogue that ships, or one from a file: CSV, or an `instance_type_info.json`; packed (`.gz`) or not.
 
-    What the file holds tells its format. A type that stands twice in a region is an error.
+    What the file holds tells its format. Several are one; `built-in` is the one that ships. A type that stands twice in
+    a region is an error.
 
     >>> catalogue = read_catalogue()
     >>> catalogue.regions
@@ -27,6 +30,19 @@ def read_catalogue(path: str | os.PathLike[str] | None = None) -> Catalogue:
     >>> catalogue.dates("us-east-1")
     '2026-08-22'
     """
+    paths = [path, *more]
+    found = [_read(None if str(each) == BUILT_IN else each) for each in paths]
+    types = tuple(one for each in found for one in each.types)
+    name = " and ".join(each.name for each in found)
+    seen: set[tuple[str, str, str]] = set()
+    for one in types:
+        if (key := (one.provider, one.region, one.name)) in seen:
+            raise InputError(f"{name}: {one.name} stands twice in {one.region}; keep one")
+        seen.add(key)
+    return Catalogue(types, name, None if path is None else " --catalogue ".join(str(each) for each in paths))
+
+
+def _read(path: AnyPath | None) -> Catalogue:
     if path is None:
         text, name = (files("unspool.platforms.catalogue") / "ec2.csv").read_text("utf-8"), _SHIPPED
     else:
@@ -35,15 +51,10 @@ def read_catalogue(path: str | os.PathLike[str] | None = None) -> Catalogue:
     types = tuple((types_of_json if is_json else types_of_csv)(text, name))
     if not types:
         raise InputError(f"{name}: no type of instance in it; expected one a line, below the names of the columns")
-    seen: set[tuple[str, str]] = set()
-    for each in types:
-        if (each.region, each.name) in seen:
-            raise InputError(f"{name}: {each.name} stands twice in {each.region}; keep one")
-        seen.add((each.region, each.name))
-    return Catalogue(types, name, None if path is None else str(path))
+    return Catalogue(types, name)
 
 
-def _text(path: str | os.PathLike[str]) -> str:
+def _text(path: AnyPath) -> str:
     with opened(path) as file:
         content = file.read()
     try:

@@ -72,14 +72,14 @@ _NOTED = {_PRICED: "the catalogue has no price of them", _CLOCKED: "the catalogu
 
 def _rules(rules: TypeRules) -> Iterator[_Rule]:
     """The rules that apply, in the order in which they are tried, and how each reads."""
-    prefixes = tuple(prefix.lower() for prefix in rules.prefixes)
+    prefixes = tuple(prefix.lower().replace(" ", "_") for prefix in rules.prefixes)
     yield f"instance_prefix_list [{', '.join(rules.prefixes)}]", lambda each: each.name.startswith(prefixes)
     if rules.include:
         yield f"InstanceTypes.include [{', '.join(rules.include)}]", lambda each: _matches(rules.include, each)
     if rules.exclude:
         yield f"InstanceTypes.exclude [{', '.join(rules.exclude)}]", lambda each: not _matches(rules.exclude, each)
     # As the AWS tool has it: no bare metal and nothing on Xen (spec B2, instance_prefix_list).
-    yield f"the hypervisor {_HYPERVISOR}", lambda each: each.hypervisor in (None, _HYPERVISOR)
+    yield f"the hypervisor {_HYPERVISOR}", lambda each: each.provider != "aws" or each.hypervisor in (None, _HYPERVISOR)
     yield _PRICED, lambda each: each.can_be_started
     if rules.architecture is not None:
         yield f"Architecture {rules.architecture}", lambda each: each.architecture == rules.architecture
@@ -97,7 +97,7 @@ def _has_gpu(wanted: bool | str) -> Callable[[CatalogueType], bool]:
 
 
 def _matches(patterns: Iterable[str], each: CatalogueType) -> bool:
-    return any(re.match(pattern, each.name) for pattern in patterns)
+    return any(re.match(pattern, each.name, re.IGNORECASE) for pattern in patterns)
 
 
 def _unmatched(types: list[CatalogueType], rules: TypeRules) -> Iterator[str]:

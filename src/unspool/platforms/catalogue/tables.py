@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from unspool.errors import InputError, UnknownName, shown
 from unspool.platforms.catalogue.fields import Fields, is_term
+from unspool.platforms.catalogue.names import clean_name, provider_of
 from unspool.platforms.catalogue.types import SPOT_PRICES, CatalogueType
 
 __all__ = ["LAYOUTS", "Layout", "types_of_csv"]
@@ -32,6 +33,8 @@ class Layout:
     gpu: str = "gpu"
     spot: str = "spot_{}_usd_per_hour"
     price_date: str = "price_date"
+    provider: str = "provider"
+    family: str = "family"
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -42,7 +45,14 @@ class Layout:
     def columns(self) -> tuple[str, ...]:
         """All columns that are read, but for those of terms."""
         rest = (self.ghz, self.hypervisor, self.gpus, self.gpu)
-        return (*self.needed, *rest, *(self.spot.format(which) for which in SPOT_PRICES), self.price_date)
+        return (
+            *self.needed,
+            *rest,
+            *(self.spot.format(which) for which in SPOT_PRICES),
+            self.price_date,
+            self.provider,
+            self.family,
+        )
 
 
 LAYOUTS = (
@@ -103,17 +113,21 @@ def _type(fields: Fields, layout: Layout) -> CatalogueType:
     if spot and len(spot) < len(SPOT_PRICES):
         missing = next(which for which in SPOT_PRICES if which not in spot)
         raise fields.refusal(layout.spot.format(missing), None, "spot prices all three, or none")
+    name = clean_name(fields.text(layout.type))
+    provider = clean_name(fields.text(layout.provider)) or provider_of(name)
+    # Only EC2 has types that are told as bare metal by an empty cell; other providers' rows in the same file have none.
+    says_hypervisor = layout.hypervisor in fields and (provider == "aws" or fields.text(layout.hypervisor))
     terms = {name: price for name in fields.names() if is_term(name) and (price := fields.price(name)) is not None}
     return CatalogueType(
         region=fields.text(layout.region),
-        name=fields.text(layout.type).lower(),
+        name=name,
         vcpus=vcpus,
         cores=cores,
         threads=max(1, vcpus // cores),
         memory_bytes=fields.memory(layout.memory, _GIB),
         architecture=fields.text(layout.architecture),
         ghz=fields.amount(layout.ghz, "gigahertz, or nothing"),
-        hypervisor=fields.text(layout.hypervisor) if layout.hypervisor in fields else None,
+        hypervisor=fields.text(layout.hypervisor) if says_hypervisor else None,
         gpus=fields.count(layout.gpus, 0) if fields.get(layout.gpus) is not None else 0,
         gpu=fields.text(layout.gpu),
         on_demand=fields.price(layout.on_demand),
@@ -122,4 +136,6 @@ def _type(fields: Fields, layout: Layout) -> CatalogueType:
         ec2_savings_plan={name: price for name, price in terms.items() if name.startswith("EC2 SP ")},
         compute_savings_plan={name: price for name, price in terms.items() if name.startswith("Compute SP ")},
         price_date=fields.date(layout.price_date),
+        provider=provider,
+        family=clean_name(fields.text(layout.family)),
     )

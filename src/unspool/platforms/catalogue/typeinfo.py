@@ -8,6 +8,7 @@ from typing import Any
 
 from unspool.errors import InputError, shown
 from unspool.platforms.catalogue.fields import Fields, spot_prices
+from unspool.platforms.catalogue.names import clean_name
 from unspool.platforms.catalogue.types import CatalogueType
 
 __all__ = ["types_of_json"]
@@ -42,7 +43,8 @@ def _type(region: str, name: str, fields: Fields) -> CatalogueType:
     pricing = _prices(fields, "pricing")
     return CatalogueType(
         region=region,
-        name=name.lower(),
+        name=clean_name(name),
+        provider="aws",
         vcpus=fields.count("DefaultVCpus") if "DefaultVCpus" in fields else cores * threads,
         cores=cores,
         threads=threads,

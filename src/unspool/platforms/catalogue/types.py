@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 
 from unspool.errors import InputError, UnknownName, shown
+from unspool.platforms.catalogue.names import family_of, provider_of
 
 __all__ = ["SPOT_PRICES", "USUAL_REGION", "Catalogue", "CatalogueType"]
 
@@ -23,6 +24,8 @@ _NONE: Mapping[str, float] = MappingProxyType({})
 @dataclass(frozen=True)
 class CatalogueType:
     """A type of instance in a region. Prices are US dollars an hour; None and what is left out are not known.
+
+    A family or provider that is not given is told from the name.
 
     `hypervisor` is None where the catalogue does not say, and empty for bare metal. `spot` has the prices of
     `SPOT_PRICES`; `reserved` and the two plans have theirs by term, such as `RI 1yr standard No Upfront`.
@@ -45,11 +48,12 @@ class CatalogueType:
     ec2_savings_plan: Mapping[str, float] = field(default_factory=lambda: _NONE)
     compute_savings_plan: Mapping[str, float] = field(default_factory=lambda: _NONE)
     price_date: str | None = None
+    provider: str = ""
+    family: str = ""
 
-    @property
-    def family(self) -> str:
-        """The part of the name before the dot."""
-        return self.name.partition(".")[0]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "provider", self.provider or provider_of(self.name))
+        object.__setattr__(self, "family", self.family or family_of(self.name))
 
     @property
     def can_be_started(self) -> bool:
@@ -88,6 +92,28 @@ class Catalogue:
                 "give another file with --catalogue for prices of others"
             )
         return wanted
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The providers, sorted."""
+        return tuple(sorted({each.provider for each in self.types}))
+
+    def of_providers(self, regions: Mapping[str, str]) -> Catalogue:
+        """The types of a region of each provider, as if they were one region, named after all of them."""
+        for provider, region in regions.items():
+            if provider not in self.providers:
+                known = UnknownName("provider", provider, self.providers)
+                raise InputError(f"{known}. These are the providers of {self.name}; add a file with --catalogue")
+            there = sorted({each.region for each in self.types if each.provider == provider})
+            if region not in there:
+                raise InputError(f"{UnknownName(f'region of {provider}', region, there)}, in {self.name}")
+        joint = ", ".join(f"{provider} {region}" for provider, region in regions.items())
+        types = [replace(each, region=joint) for each in self.types if regions.get(each.provider) == each.region]
+        names = [each.name for each in types]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"{self.name}: {twice} stands for types of two providers; rename one")
+        return Catalogue(tuple(types), self.name, self.path)
 
     def types_of(self, region: str) -> dict[str, CatalogueType]:
         """The types of a region by name, in the order of the file."""

@@ -21,7 +21,9 @@ _MOST_PARTS = len(PALETTE)
 _MOST_BARS = 800
 _BARS_H = {1: "hour", 6: "6 hours", 24: "day", 168: "week", 672: "4 weeks"}
 _SUFFIXES = {" OnDemand Costs": "on demand", " Spot Costs": "spot"}
-_WHOLE = {"Reserved Costs": "reserved", "OnPremises Costs": "on premises"}
+_WHOLE = {
+    "Reserved Costs": "reserved", "OnPremises Costs": "on premises", "Disk Costs": "disks", "Licence Costs": "licences",
+}  # fmt: skip
 
 
 def cost_over_time(hourly: pl.DataFrame, begin_unix_s: float) -> Figure:
