@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log, tell_reasons
+from unspool.cli.options import command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -31,7 +32,7 @@ from unspool.model.workload import Workload
 from unspool.platforms.catalogue import read_catalogue
 from unspool.results.costs import Costs, costs_of
 from unspool.results.run import run as simulate
-from unspool.results.store import check_free
+from unspool.results.store import check_free, versions
 from unspool.workloads.files import replaced
 
 __all__ = ["cost"]
@@ -111,6 +112,7 @@ def cost(
     no_report
         Do not write report.html.
     """
+    command = command_of(cost, dict(locals()), without=("out", "force", "json", "strict", "no_report"))
     if init:
         return _write_config(jobs, force=force)
     if jobs is None:
@@ -136,6 +138,9 @@ def cost(
         "endtime": None if endtime is None else unix_time(endtime, "--endtime"),
     }
     found = _costs(kept, platform, settings, replicas, window, notes)
+    text = commented_config() if config is None else config.read_text(encoding="utf-8", errors="replace")
+    files = {"the default configuration" if config is None else config.name: text}
+    found = replace(found, origin={"command": command, "versions": versions(), "files": files})
     if out is not None:
         with Announcement(f"writing {out} …"):
             write_costs(found, out, force=force, report=has_report)

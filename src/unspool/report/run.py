@@ -148,20 +148,21 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     """The figures by the name that they have on the page, the one of the first screen first, and where they stand."""
     first, each = results[0], list(results)[:_MOST_EACH]
     if len(results) == 1:
-        figures = {"picture": occupancy(first) if groupings(first) else utilisation(first)}
+        figures = {"occupancy": occupancy(first)} if groupings(first) else {"utilisation": utilisation(first)}
         busy = {"utilisation": utilisation(first)} if groupings(first) else {}
         waits = {"wait_classes": wait_classes(first)}
     else:
-        figures = {"picture": wait_classes(*results)}
+        figures = {"wait_classes": wait_classes(*results)}
         busy, waits = {"utilisation": utilisation(*results)}, {}
     window = widest_window(first) if len(results) > 1 else None
-    for at, result in enumerate(each):
-        busy[f"gantt-{at}"] = gantt(result, begin=window[0], end=window[1]) if window else gantt(result)
+    numbers = [f"-{at}" if len(results) > 1 else "" for at in range(1, len(each) + 1)]
+    for number, result in zip(numbers, each, strict=True):
+        busy[f"gantt{number}"] = gantt(result, begin=window[0], end=window[1]) if window else gantt(result)
         if has_machines(result) and (window or len(result.attempts) > _FEW or len(result.machines) > _FEW):
-            busy[f"busy_machines-{at}"] = busy_machines(result)
+            busy[f"busy_machines{number}"] = busy_machines(result)
     queue = {"queue_length": queue_length(*results), "queued_work": queued_work(*results)}
     waits |= {"wait_ecdf": wait_ecdf(*results), "slowdown_ecdf": slowdown_ecdf(*results)}
-    waits |= {f"wait_by_size-{at}": wait_by_size(result) for at, result in enumerate(each)}
+    waits |= {f"wait_by_size{number}": wait_by_size(result) for number, result in zip(numbers, each, strict=True)}
     left = len(results) - len(each)
     note = f"{left:,} more policies have no figure of their own here." if left else ""
     sections = [

@@ -33,7 +33,11 @@ _PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in TABLES for suffix in
 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
 _COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project")
-_COST_PARTS = {*_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), REPORT}
+_COST_JOURNAL = ("attempts", "allocations", "jobs", "machines")
+_COST_PARTS = {
+    *_COST_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), *(f"{name}.parquet" for name in _COST_JOURNAL),
+    "run.json", REPORT,
+}  # fmt: skip
 _DISPATCH_SIGNS = {"summary.json", "jobs.csv", "series.csv", "metrics.txt"}
 _DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml", "run.json", REPORT}
 _KINDS = (

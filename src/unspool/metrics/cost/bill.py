@@ -51,6 +51,7 @@ class Bill:
     cost_usd: Floats
     core_hours: Floats
     unallocated_usd: float
+    minimum_billed_s: float = 0.0
 
     @property
     def total_usd(self) -> float:
@@ -91,6 +92,7 @@ def bill(
         cost_usd=cost,
         core_hours=core_s / HOUR_S,
         unallocated_usd=float(billed["idle_cost_usd"].sum()) + orphaned_usd,
+        minimum_billed_s=minimum_billed_s,
     )
 
 

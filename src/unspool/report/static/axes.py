@@ -101,7 +101,9 @@ class Axis:
         known = values_of(values)
         if len(known) and isinstance(known[0], str):
             if self._kind == "date":
-                return np.array([datetime.fromisoformat(one).replace(tzinfo=UTC).timestamp() / 86400.0 for one in known])
+                return np.array(
+                    [datetime.fromisoformat(one).replace(tzinfo=UTC).timestamp() / 86400.0 for one in known]
+                )
             self._kind = "category"
             return np.array([self._categories.setdefault(one, len(self._categories)) for one in known], np.float64)
         return self.length(known)

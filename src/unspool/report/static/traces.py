@@ -62,9 +62,11 @@ def _scatter(canvas: Canvas, trace: Trace) -> None:
     if "markers" in mode:
         _markers(canvas, trace, x, y, name)
     if "text" in mode:
+        sizes = np.broadcast_to(values_of(trace.get("marker", {}).get("size", 6)), len(x))
         for at, text in enumerate(values_of(trace["text"])):
+            above = (0, 3 + _POINTS * float(sizes[at]) / 2.0)
             canvas.axes.annotate(
-                text_of(text), (x[at], y[at]), (0, 9), textcoords="offset points", ha="center", fontsize=8.5
+                text_of(text), (x[at], y[at]), above, textcoords="offset points", ha="center", fontsize=8.5
             )
         canvas.axes.margins(0.12)
 
@@ -139,6 +141,7 @@ def _breadth(canvas: Canvas, trace: Trace, along: Axis) -> tuple[Any, Any]:
 def _bottom(canvas: Canvas, length: Floats) -> Any:
     if canvas.layout.get("barmode") != "stack":
         return 0.0
+    canvas.axes.use_sticky_edges = False  # else the top of a part would be the edge of the picture
     bottom = canvas.stacks.get("bars", np.zeros(len(length)))
     canvas.stacks["bars"] = bottom + length
     return bottom
