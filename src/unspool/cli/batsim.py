@@ -181,6 +181,7 @@ def batsim(
         forward_unknown_events=forward_unknown_events,
         shares_machines=enable_compute_sharing,
         message_delay_s=at_least_0("--message-delay", message_delay),
+        records_use=out is not None,
     )
     check_prefix(export)
     if out is not None:

@@ -11,11 +11,12 @@ from unspool.errors import shown
 from unspool.report.content import Page, Section, Tile, rejected_table
 from unspool.report.figures.contention import contention, contention_of
 from unspool.report.figures.gantt import gantt, has_machines, widest_window
+from unspool.report.figures.links import has_links, link_use
 from unspool.report.figures.load import groupings, occupancy, queue_length, queued_work, utilisation
 from unspool.report.figures.machines import busy_machines
 from unspool.report.figures.waits import slowdown_ecdf, wait_by_size, wait_classes, wait_ecdf
 from unspool.report.page import filled, write_page
-from unspool.report.runtables import figures_of, group_tables, longest_waits, policies_table
+from unspool.report.runtables import figures_of, group_tables, links_table, longest_waits, policies_table
 from unspool.report.shown import amount, change, duration, money, percent
 from unspool.results.result import Result
 from unspool.results.store import versions
@@ -174,6 +175,11 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     if any(len(contention_of(result)) for result in results):
         figures["contention"] = contention(*results)
         sections.append(Section("Slow-down by contention", ["contention"]))
+    links = {f"link_use{number}": link_use(one) for number, one in zip(numbers, each, strict=True) if has_links(one)}
+    if links:
+        figures |= links
+        tables = [links_table(one) for one in each[:1] if has_links(one)]
+        sections.append(Section("How busy the network is", list(links), tables=tables, note=note))
     return figures, sections
 
 
