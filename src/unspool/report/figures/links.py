@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from unspool.errors import UnknownName
+from unspool.errors import UnknownName, shown
 from unspool.report.figures.style import SCALE, Floats, clock_of, counted, finished, nothing, plain
 from unspool.report.shown import decimal, duration, percent
 from unspool.results.result import Result
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["busiest", "has_links", "link_use"]
 
 _MOST_ROWS, _MOST_COLUMNS = 24, 200
-_UNITS = {"link": "B", "host": "flop"}
+_UNITS = {"link": ("B", "bandwidth"), "host": ("flop", "speed")}
 
 
 def link_use(result: Result, kind: str = "link") -> Figure:
@@ -49,9 +49,11 @@ def link_use(result: Result, kind: str = "link") -> Figure:
     left = len(ranked) - len(names)
     first = ranked.row(0, named=True)
     step = duration(float(edges[1] - edges[0]))
+    unit, what = _UNITS[kind]
     caption = (
-        f"A column is {step}; the {kind} of which most was used first: {percent(first['mean_use'])} of it on average, "
-        f"{percent(first['most_use'])} at most, {decimal(first['amount'], _UNITS[kind])} in all."
+        f"The colour is the share of its {what} that a {kind} uses, in steps of {step}; the busiest stand first. "
+        f"{shown(first['resource'])}: {percent(first['mean_use'])} on average, {percent(first['most_use'])} at most, "
+        f"{decimal(first['amount'], unit)} in all."
     )
     caption += f" Left out: {counted(left, f'less used {kind}')}." if left else ""
     caption += " Links that give each user all of their bandwidth are not in it." if kind == "link" else ""
