@@ -207,7 +207,8 @@ def test_on_paper_no_figure_is_cut_off(visit, kind):
         page.emulate_media(media="print")
         page.set_viewport_size({"width": 640, "height": 900})  # A4 with wide margins
         cut = page.evaluate("""() => [...document.querySelectorAll('.figure')].filter(figure => {
-            const [room, svg] = [figure.getBoundingClientRect(), figure.querySelector('.main-svg').getBoundingClientRect()];
+            const room = figure.getBoundingClientRect();
+            const svg = figure.querySelector('.main-svg').getBoundingClientRect();
             return svg.width > room.width + 1 || svg.height > room.height + 1 || svg.width < room.width / 2;
         }).map(figure => figure.id)""")
         assert cut == []
