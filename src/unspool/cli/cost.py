@@ -33,6 +33,7 @@ from unspool.platforms.catalogue import read_catalogue
 from unspool.results.costs import Costs, costs_of
 from unspool.results.run import run as simulate
 from unspool.results.store import check_free, versions
+from unspool.units import counted
 from unspool.workloads.files import replaced
 
 __all__ = ["cost"]
@@ -148,7 +149,7 @@ def cost(
         if text not in (*notes, *kept.notes):
             note(text)
     if count := len(found.rejected):
-        note("rejected: 1 record or job" if count == 1 else f"rejected: {count:,} records or jobs")
+        note(f"rejected: {counted(count, 'record or job', 'records or jobs')}")
         tell_reasons(found.rejected, "rejected.csv")
     if json:
         print_json(found.summary)

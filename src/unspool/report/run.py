@@ -20,6 +20,7 @@ from unspool.report.runtables import figures_of, group_tables, links_table, long
 from unspool.report.shown import amount, change, duration, money, percent
 from unspool.results.result import Result
 from unspool.results.store import versions
+from unspool.units import counted
 
 __all__ = ["COMMAND", "run_command", "run_page", "run_report", "write_run_report"]
 
@@ -73,7 +74,7 @@ def run_page(results: Sequence[Result], *, told: Mapping[str, Any] | None = None
 def question(results: Sequence[Result]) -> str:
     """What the page answers."""
     first = results[0]
-    jobs = f"these {len(first.jobs):,} jobs of {shown(first.workload)}"
+    jobs = f"{'this' if len(first.jobs) == 1 else 'these'} {counted(len(first.jobs))} of {shown(first.workload)}"
     names = [shown(result.policy) for result in results]
     policies = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return f"How would {jobs} fare on {_where(first)} under {policies}?"
@@ -99,7 +100,7 @@ def answer(results: Sequence[Result]) -> str:
 
 def _size(result: Result) -> str:
     platform = result.platform
-    told = [f"{platform.cores:,} cores"] if platform.groups else []
+    told = [counted(platform.cores, "core")] if platform.groups else []
     return ", ".join([*told, *(["cloud"] if platform.cloud is not None else [])])
 
 
@@ -109,9 +110,13 @@ def _where(result: Result) -> str:
     return size if name == str(result.platform.cores) else f"{name} ({size})"
 
 
+def _rejected(count: int) -> str:
+    return f"{counted(count, 'record or job', 'records and jobs')} rejected" if count else "none rejected"
+
+
 def _about(first: Result) -> list[tuple[str, str]]:
     told = [("log", first.workload), ("platform", _where(first))]
-    told.append(("jobs", f"{len(first.jobs):,} ran, {first.counts['rejected']:,} records and jobs rejected"))
+    told.append(("jobs", f"{len(first.jobs):,} ran, {_rejected(first.counts['rejected'])}"))
     return [(name, shown(text, 200)) for name, text in told]
 
 
