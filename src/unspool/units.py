@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from unspool.errors import UnitError
 
 __all__ = [
+    "counted",
     "format_bytes",
     "format_duration",
     "parse_bytes",
@@ -196,6 +197,15 @@ def format_duration(seconds: float) -> str:
     if days:
         return f"{sign}{days}d {hour:02}:{minute:02}:{second:02}"
     return f"{sign}{hour}:{minute:02}:{second:02}" if hour else f"{sign}{minute}:{second:02}"
+
+
+def counted(number: int, what: str = "job", several: str | None = None) -> str:
+    """A number of things; `several` is what they are called where that is not `what` with an s.
+
+    >>> counted(1), counted(2500, "record"), counted(2, "record or job", "records or jobs")
+    ('1 job', '2,500 records', '2 records or jobs')
+    """
+    return f"{number:,} {what if number == 1 else several or f'{what}s'}"
 
 
 def format_bytes(size: float) -> str:

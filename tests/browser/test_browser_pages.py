@@ -197,3 +197,22 @@ def test_a_dark_telephone_shows_all_of_it(visit, kind):
 
 def test_nothing_is_wider_than_a_screen(found):
     assert overflowing(found.page) == []
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_on_paper_no_figure_is_cut_off(visit, kind):
+    with visit(kind) as found:
+        page = found.page
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 640, "height": 900})  # A4 with wide margins
+        cut = page.evaluate("""() => [...document.querySelectorAll('.figure')].filter(figure => {
+            const room = figure.getBoundingClientRect();
+            const svg = figure.querySelector('.main-svg').getBoundingClientRect();
+            return svg.width > room.width + 1 || svg.height > room.height + 1 || svg.width < room.width / 2;
+        }).map(figure => figure.id)""")
+        assert cut == []
+        page.emulate_media(media="screen")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.locator(".main-svg[viewBox]").count() == 0
+        assert found.faults == []

@@ -58,14 +58,52 @@ def test_what_is_no_result_has_no_page(unspool, write):
     assert "is not the folder of a result" in said.err
 
 
-def test_the_page_of_a_bill_is_where_it_was_written(unspool, tmp_path):
-    for name in ("hourly_stats.csv", "report.html"):
-        (tmp_path / name).write_text("")
-    assert unspool("report", ".") == (0, "report.html\n", "")
-    (tmp_path / "report.html").unlink()
+def test_the_page_of_a_bill_is_made_again(unspool, log, tmp_path):
+    unspool("cost", log, "-o", "out", "--seed", 3)
+    page = tmp_path / "out" / "report.html"
+    before = page.read_text(encoding="utf-8")
+    page.unlink()
+    assert unspool("report", "out") == (0, "out/report.html\n", "")
+    assert page.read_text(encoding="utf-8") == before
+    assert f"unspool cost {log} --seed 3</code>" in before
+    assert "<dt>numba</dt>" in before
+    assert "<dt>seed</dt><dd><bdi>3</bdi></dd>" in before
+    assert "ComputeClusterModel" in before or "instance_mapping" in before  # the configuration, whole
+
+
+def test_the_folder_of_a_bill_can_be_replaced_with_its_journal_in_it(unspool, log):
+    for _ in range(2):
+        assert unspool("cost", log, "-o", "out", "--force").code == 0
+
+
+def test_a_bill_of_an_earlier_version_has_no_page(unspool, tmp_path):
+    (tmp_path / "hourly_stats.csv").write_text("")
     said = unspool("report", ".")
     assert said.code == 2
-    assert "is of `unspool cost`, which writes its page itself" in said.err
+    assert "an earlier version wrote it, without run.json: run `unspool cost` again" in said.err
+
+
+def test_a_damaged_bill_says_so(unspool, log, tmp_path):
+    unspool("cost", log, "-o", "out", "--no-report")
+    (tmp_path / "out" / "attempts.parquet").write_bytes(b"no")
+    said = unspool("report", "out")
+    assert said.code == 2
+    assert "the result is damaged" in said.err
+
+
+def test_figures_are_written_as_files(unspool, log, tmp_path):
+    unspool("run", log, "-p", 4, "-o", "out", "--no-report")
+    said = unspool("report", "out", "--figures", "pictures", "--format", "png")
+    assert said.code == 0
+    page, *figures = said.out.split()
+    assert page == "out/report.html"
+    assert {"pictures/utilisation.png", "pictures/gantt.png", "pictures/wait_ecdf.png"} <= set(figures)
+    assert all((tmp_path / figure).read_bytes()[:4] == b"\x89PNG" for figure in figures)
+    again = unspool("report", "out", "--figures", "pictures", "--format", "png")
+    assert again.code == 2
+    assert "exists" in again.err
+    told = json.loads(unspool("report", "out", "--figures", "pictures", "--format", "png", "--force", "--json").out)
+    assert told["figures"] == figures
 
 
 def test_a_browser_is_opened_when_asked(unspool, log, monkeypatch):

@@ -31,7 +31,7 @@ from unspool.policies.orders import Multifactor
 from unspool.results.audit.laws import LAWS, POLICY_LAWS
 from unspool.results.conformity import _RULES
 from unspool.results.reasons import REASONS
-from unspool.results.result import TABLES
+from unspool.results.result import NETWORK_USE, TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND
 from unspool.workloads import transform
@@ -154,7 +154,14 @@ def test_columns_and_figures_of_a_forecast_are_those_of_the_code():
 def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     write_result(full_result, tmp_path / "result")
     written = {path.name for path in (tmp_path / "result").iterdir()}
-    assert set(names(tables("results")[0])) == written | {"comparison.json", "report.html"}
+    assert set(names(tables("results")[0])) == written | {"comparison.json", "network_use.parquet", "report.html"}
+
+
+def test_columns_of_network_use_are_those_of_the_code():
+    told = tables("results", "network_use")[0]
+    assert {row[0].strip("`"): row[1] for row in told} == {
+        name: kind.__name__ for name, kind in NETWORK_USE.items()
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

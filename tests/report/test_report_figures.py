@@ -6,15 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.build import one_core_machines, two_core_machines, workload
+from tests.fluid_build import cluster, fluid_jobs
 
 import unspool
 from unspool.errors import UnknownName
+from unspool.model.network import Contention
 from unspool.model.platform import Platform
+from unspool.model.profile import Task
 from unspool.model.workload import Workload
 from unspool.plugins import BUILT_IN
 from unspool.report.figures.bins import busy_over, capacity_over, held_over, most_waiting, waiting_over
 from unspool.report.figures.packing import lanes
 from unspool.report.figures.style import MOST_MARKS, clock_of, plain
+from unspool.report.run import run_page
 from unspool.results.result import Result
 from unspool.results.run import run
 
@@ -60,7 +64,9 @@ def large_on_machines():
 
 # Those that need machines, profiles, another result or costs have tests of their own.
 OF_ANY_RESULT = [
-    name for name in FIGURES if name not in ("busy_machines", "contention", "busy_difference", "cost_against_wait")
+    name
+    for name in FIGURES
+    if name not in ("busy_machines", "contention", "link_use", "busy_difference", "cost_against_wait")
 ]
 
 
@@ -267,3 +273,37 @@ def test_contention_compares_runs_with_the_fastest_of_their_profile():
     # q ran for 20 s and for 5 s on one core: 12.5 s on the mean, 2.5 times the fastest, 4 times at most.
     assert dict(zip(points.x.tolist(), points.y.tolist(), strict=True)) == {5.0: 2.5, 10.0: 1.0}
     assert points.error_y.array.tolist() == [1.5, 0.0]
+
+
+def sharing():
+    """Two jobs over a backbone of 1e8 B/s: 2e8 bytes until 4, 6e8 until 8."""
+    profiles = {"short": Task((), (0.0, 2e8, 0.0, 0.0)), "long": Task((), (0.0, 6e8, 0.0, 0.0))}
+    jobs = fluid_jobs([(0, 2, None, "short"), (0, 2, None, "long")], profiles)
+    return run(jobs, cluster(4, backbone=1e8), "fcfs", contention=Contention("clean", records_use=True))
+
+
+def test_the_use_of_links_is_drawn_for_the_busiest_first():
+    result = sharing()
+    (heat,) = result.plot.link_use().data
+    assert heat.y[0] == "backbone"
+    assert set(heat.y) == {"backbone", "up0", "down1", "up2", "down3"}
+    step = heat.x[1] - heat.x[0]
+    # The integral of each row is what it carried, over its bandwidth.
+    assert (heat.z.sum(axis=1) * step).tolist() == pytest.approx([8.0, 6.0, 6.0, 2.0, 2.0], rel=1e-3)
+    assert heat.z[0][:-1] == pytest.approx(np.ones(len(heat.x) - 1), abs=1e-3)
+    text = caption(result.plot.link_use())
+    assert "800 MB in all" in text
+    assert marks_of(result.plot.link_use()) <= MOST_MARKS
+    assert three().plot.link_use().layout.meta["caption"] == "No use of links was written down."
+    assert result.plot.link_use("host").layout.meta["caption"] == "No use of hosts was written down."
+    with pytest.raises(UnknownName, match="kind of resource"):
+        result.plot.link_use("switch")
+
+
+def test_the_page_of_a_run_with_links_has_a_table_of_them():
+    page = run_page([sharing()])
+    section = next(one for one in page.sections if one.heading == "How busy the network is")
+    assert list(section.figures) == ["link_use"]
+    (table,) = section.tables
+    assert [cell.text for cell in table.rows[0]][3:] == ["800 MB", "100 MB/s"]
+    assert len(table.rows) == 5

@@ -134,3 +134,30 @@ def test_spans_of_a_track_never_cross_and_are_those_of_the_attempts(jobs, platfo
     told = {(one["name"], one["ts"], one["ts"] + one["dur"]) for one in spans(trace)}
     attempts = result.attempts.select("job_id", "start_time", "finish_time").rows()
     assert told == {(name, round(start * 1e6), round(end * 1e6)) for name, start, end in attempts}
+
+
+@settings(max_examples=20, deadline=None)
+@given(rows, st.sampled_from([Platform.pool(4), two_core_machines(4)]))
+def test_every_event_keeps_the_rules_of_the_format(jobs, platform):
+    trace, _ = traced(run(workload(jobs), platform, "easy"), run(workload(jobs), platform, "fcfs"))
+    named, used, last = set(), set(), {}
+    for event in trace["traceEvents"]:
+        assert event["ph"] in "XCM"
+        assert isinstance(event["pid"], int)
+        assert isinstance(event["tid"], int)
+        assert isinstance(event["name"], str)
+        assert isinstance(event["args"], dict)
+        if event["ph"] == "M":
+            named |= {(event["pid"], event["tid"])}
+            continue
+        track = (event["pid"], event["tid"], event["name"] if event["ph"] == "C" else "")
+        assert isinstance(event["ts"], int)
+        assert event["ts"] >= last.get(track, event["ts"])
+        last[track] = event["ts"]
+        if event["ph"] == "X":
+            assert isinstance(event["dur"], int)
+            assert event["dur"] >= 0
+            used |= {(event["pid"], event["tid"])}
+        else:
+            assert all(isinstance(value, int | float) for value in event["args"].values())
+    assert used <= named

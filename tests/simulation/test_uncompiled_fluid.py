@@ -53,10 +53,10 @@ def journals():
             6, speeds=[draw.uniform(5e8, 2e9) for _ in range(6)], cores=draw.choice([1, 4]), latency=1e-3,
             storages=(2e8,), backbone=draw.choice([None, 3e8]),
         )  # fmt: skip
-        rules = Contention(sharing=("simgrid", "clean")[seed % 2], strict=seed % 3 == 0)
+        rules = Contention(sharing=("simgrid", "clean")[seed % 2], strict=seed % 3 == 0, records_use=seed % 4 < 2)
         policy = ("fcfs", "filler")[seed // 2 % 2]
         result = run(fluid_jobs(rows, profiles), where, policy, kill_at_walltime=True, contention=rules)
-        found.append([outcome(result), result.allocations.rows()])
+        found.append([outcome(result), result.allocations.rows(), result.network_use.rows()])
     return found
 
 
@@ -70,7 +70,7 @@ def test_uncompiled_run_gives_the_same_journal_bit_for_bit():
     assert not uncompiled["compiled"]
     assert hasattr(run_on, "py_func"), "this process is to compile"
     assert uncompiled["journals"] == json.loads(json.dumps(journals()))
-    assert sum(len(jobs) for jobs, _ in uncompiled["journals"]) == RUNS * JOBS
+    assert sum(len(jobs) for jobs, _, _ in uncompiled["journals"]) == RUNS * JOBS
 
 
 if __name__ == "__main__":

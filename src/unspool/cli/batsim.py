@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import nullcontext
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -16,6 +14,7 @@ from unspool.cli.batsim_options import Others, context_of, refuse_others
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.files import tell_reasons
+from unspool.cli.options import command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -152,7 +151,7 @@ def batsim(
     no_report
         Do not write report.html.
     """
-    command = _command(dict(locals()))
+    command = command_of(batsim, dict(locals()), without=("others", "force"))
     is_quiet = one_of("--verbosity", verbosity, VERBOSITIES) == "quiet" or quiet
     given = others or Others()
     if dump_execution_context:
@@ -182,6 +181,7 @@ def batsim(
         forward_unknown_events=forward_unknown_events,
         shares_machines=enable_compute_sharing,
         message_delay_s=at_least_0("--message-delay", message_delay),
+        records_use=out is not None,
     )
     check_prefix(export)
     if out is not None:
@@ -199,19 +199,6 @@ def batsim(
     if not is_quiet:
         _tell(found, files, is_json=json, out=out, report=report)
     return 0
-
-
-def _command(given: dict[str, Any]) -> str:
-    """The command with the options that were given, as a shell takes it."""
-    words = ["unspool", "batsim"]
-    for name, parameter in signature(batsim).parameters.items():
-        value = given[name]
-        if value == parameter.default or name in ("others", "force"):
-            continue
-        option = f"--{name.replace('_', '-')}"
-        values = value if isinstance(value, list) else [value]
-        words += [option] if value is True else [word for one in values for word in (option, str(one))]
-    return shlex.join(words)
 
 
 def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated:

@@ -37,7 +37,7 @@ def print_comparison(results: Sequence[Result]) -> None:
     if "total_cost_usd" in first:
         columns["cost"] = [f"${summary.get('total_cost_usd', 0.0):,.2f}" for summary in summaries]
     platform = results[0].platform
-    size = f"{platform.cores:,} cores" if platform.cloud is None or platform.groups else ""
+    size = counted(platform.cores, "core") if platform.cloud is None or platform.groups else ""
     size += f"{', ' if size else ''}cloud" if platform.cloud is not None else ""
     where = f"{shown(first['platform'])} ({size})"
     print_table(

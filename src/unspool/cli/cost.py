@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log, tell_reasons
+from unspool.cli.options import command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -33,7 +34,8 @@ from unspool.model.workload import Workload
 from unspool.platforms.catalogue import read_catalogue
 from unspool.results.costs import Costs, costs_of
 from unspool.results.run import run as simulate
-from unspool.results.store import check_free
+from unspool.results.store import check_free, versions
+from unspool.units import counted
 from unspool.workloads.files import replaced
 
 __all__ = ["app", "cost"]
@@ -129,6 +131,7 @@ def cost(
     excel
         Also write hourly_stats.xlsx, the workbook of the AWS tool with formulas and charts. Needs the extra excel.
     """
+    command = command_of(cost, dict(locals()), without=("out", "force", "json", "strict", "no_report"))
     if init:
         return _write_config(jobs, force=force)
     if jobs is None:
@@ -158,6 +161,9 @@ def cost(
         "endtime": None if endtime is None else unix_time(endtime, "--endtime"),
     }
     found = _costs(kept, platform, settings, replicas, window, notes)
+    text = commented_config() if config is None else config.read_text(encoding="utf-8", errors="replace")
+    files = {"the default configuration" if config is None else config.name: text}
+    found = replace(found, origin={"command": command, "versions": versions(), "files": files})
     if out is not None:
         with Announcement("solving …"):
             found = with_commitments(found, settings, types)
@@ -167,7 +173,7 @@ def cost(
         if text not in (*notes, *kept.notes):
             note(text)
     if count := len(found.rejected):
-        note("rejected: 1 record or job" if count == 1 else f"rejected: {count:,} records or jobs")
+        note(f"rejected: {counted(count, 'record or job', 'records or jobs')}")
         tell_reasons(found.rejected, "rejected.csv")
     if json:
         print_json(found.summary)

@@ -18,6 +18,7 @@ from unspool.platforms import pool_of_log, read_platform
 from unspool.platforms.cluster import is_spec
 from unspool.platforms.documents import read_document
 from unspool.results.store import load_all as read_results
+from unspool.units import counted
 from unspool.workloads import batsim, jsonmap, read_workload
 from unspool.workloads.files import opened
 
@@ -96,7 +97,7 @@ def _is_cost_config(text: str) -> bool:
 def platform_of_log(log: Workload) -> Platform:
     """As many cores as the log says that its machine had; and that it was so is said."""
     platform = pool_of_log(log)
-    note(f"no platform given: {platform.cores} cores, as the log says of its machine")
+    note(f"no platform given: {counted(platform.cores, 'core')}, as the log says of its machine")
     return platform
 
 

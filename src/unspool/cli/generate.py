@@ -262,7 +262,8 @@ def _tell_recodex(log: generators.Recodex, out: Path, refs: Path | None, json: b
         "refs_file": None if refs is None else str(refs),
         "refs": None if refs is None else len(log.refs),
     }
-    busy = "" if facts["offered_load"] is None else f", keeping {facts['offered_load']:.3g} workers busy"
+    load = "" if facts["offered_load"] is None else f"{facts['offered_load']:.3g}"
+    busy = f", keeping {load} worker{'' if load == '1' else 's'} busy" if load else ""
     note(f"{out}: {counted(len(log.jobs), 'job')} over {format_duration(span_s)} written{busy}")
     if refs is not None:
         note(f"{refs}: {counted(len(log.refs), 'reference run')} written")

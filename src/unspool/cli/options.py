@@ -1,14 +1,18 @@
-"""Options that several verbs have, each with the one text that says what it means."""
+"""Options that several verbs have, each with the one text that says what it means; and a verb's command, as typed."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+from collections.abc import Callable, Collection, Mapping
+from inspect import Parameter as Argument
+from inspect import signature
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from unspool.workloads import FORMATS
 
-__all__ = ["LogFormat", "TargetFormat"]
+__all__ = ["LogFormat", "TargetFormat", "command_of"]
 
 LogFormat = Annotated[
     str | None,
@@ -24,3 +28,21 @@ TargetFormat = Annotated[
     ),
 ]
 """`--to`: how a log is written."""
+
+
+def command_of(verb: Callable[..., Any], given: Mapping[str, Any], without: Collection[str]) -> str:
+    """The command of a verb with what was given to it, as a shell takes it; `without` are options that do not matter.
+
+    >>> def greet(name, /, *, loud=False, times=1): ...
+    >>> command_of(greet, {"name": "my friend", "loud": True, "times": 1}, without=())
+    "unspool greet 'my friend' --loud"
+    """
+    words = ["unspool", verb.__name__]
+    for name, parameter in signature(verb).parameters.items():
+        value = given.get(name, parameter.default)
+        if value == parameter.default or name in without:
+            continue
+        option = [] if parameter.kind is Argument.POSITIONAL_ONLY else [f"--{name.replace('_', '-')}"]
+        values = value if isinstance(value, list) else [value]
+        words += option if value is True else [word for one in values for word in (*option, str(one))]
+    return shlex.join(words)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unspool.errors import shown
-from unspool.units import format_duration
+from unspool.units import counted, format_duration
 
 __all__ = [
     "Announcement", "Progress", "compiling_announcement", "counted", "note", "print_json", "print_table", "print_text",
@@ -53,15 +53,6 @@ def print_table(
     if title is not None:
         print_text(f"{title}\n")
     print_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "job"), counted(2500, "record")
-    ('1 job', '2,500 records')
-    """
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def print_text(text: str) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from unspool.cli.output import Announcement, note, print_json, print_text
-from unspool.errors import InputError
-from unspool.report.dispatch import dispatch_report
-from unspool.report.run import run_report
+from unspool.cli.output import Announcement, counted, note, print_json, print_text
+from unspool.faces.cloud.outputs import read_costs
+from unspool.report.content import Page
+from unspool.report.cost import cost_page
+from unspool.report.dispatch import dispatch_page, read_dispatch
+from unspool.report.page import filled
+from unspool.report.run import run_page
+from unspool.report.static import write_figures
 from unspool.results.store import REPORT, load_all
 from unspool.workloads.files import replaced
 
@@ -27,6 +31,8 @@ def report(
     *,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    figures: Path | None = None,
+    format: Literal["svg", "png"] = "svg",
     open: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -37,43 +43,52 @@ def report(
     Parameters
     ----------
     folder
-        What `unspool run -o`, `unspool batsim -o` or `unspool dispatch -o` wrote. Of `unspool cost` the page is there.
+        What `unspool run -o`, `unspool cost -o`, `unspool batsim -o` or `unspool dispatch -o` wrote.
     out
         The file to write. Without it, report.html in that folder, in the place of the one that is there.
     force
-        Replace the file named with --out if it is there.
+        Replace the file named with --out, and the figures, if they are there.
+    figures
+        A folder for the figures of the page, a file each, for papers and slides; needs matplotlib.
+    format
+        How figures are written.
     open
         Show it in the browser.
     json
         Print where it is and how large as JSON.
     """
-    page = folder / REPORT if out is None else out
-    if not (folder / _OF_COSTS).is_file():
-        html = _made(folder)
-        with Announcement(f"writing {page} …"), replaced(page, force=force or out is None) as file:
-            file.write(html.encode("utf-8", "replace"))
-    elif not page.is_file() or out is not None:
-        raise InputError(
-            f"{folder}: is of `unspool cost`, which writes its page itself: run it again without --no-report and --json"
-        )
-    if open and not webbrowser.open(page.absolute().as_uri()):
+    target = folder / REPORT if out is None else out
+    page = _made(folder)
+    pictures = []
+    if figures is not None:
+        with Announcement(f"drawing {counted(len(page.figures), 'figure')} …"):
+            pictures = write_figures(page.figures, figures, format, force=force)
+    with Announcement(f"writing {target} …"), replaced(target, force=force or out is None) as file:
+        file.write(filled(page).encode("utf-8", "replace"))
+    if open and not webbrowser.open(target.absolute().as_uri()):
         note("no browser could be started; open the file in one")
     if json:
-        print_json({"report": str(page), "bytes": page.stat().st_size})
+        drawn = {} if figures is None else {"figures": [str(path) for path in pictures]}
+        print_json({"report": str(target), "bytes": target.stat().st_size, **drawn})
     else:
-        print_text(str(page))
+        print_text("\n".join(str(path) for path in (target, *pictures)))
     return 0
 
 
-def _made(folder: Path) -> str:
-    """The page, of a dispatch or of runs."""
+def _made(folder: Path) -> Page:
+    """The page, of a bill, of a dispatch or of runs."""
+    if (folder / _OF_COSTS).is_file():
+        with Announcement(f"reading {folder} …"):
+            costs = read_costs(folder)
+        with Announcement(f"drawing {folder} …"):
+            return cost_page(costs)
     if (folder / _OF_DISPATCH).is_file():
         with Announcement(f"reading {folder} …"):
-            return dispatch_report(folder)
+            return dispatch_page(read_dispatch(folder))
     with Announcement(f"reading {folder} …"):
         results = load_all(folder)
     with Announcement(f"drawing {folder} …"):
-        return run_report(results, told=_versions(folder))
+        return run_page(results, told=_versions(folder))
 
 
 def _versions(folder: Path) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def _check(path: Path, log: RunConfig) -> tuple[str, int]:
     if kind == "platform":
         platform = platform_named(str(path))
         more = "" if platform.cloud is None else f" and {len(platform.cloud.types)} types that can be started"
-        return f"ok, a platform of {platform.cores:,} cores{more}", 0
+        return f"ok, a platform of {counted(platform.cores, 'core')}{more}", 0
     if kind == "config":
         policies = read_config(path, [], {}).policies()
         for name in policies:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.sharing import alone, deal_out
 from unspool.engine.state import NEVER, Array, Sharing
+from unspool.engine.usage import note_component, note_use
 
 __all__ = [
     "FLOWS", "LATENT", "TIMER", "block_of", "done_fraction", "drop_activity", "has_slots", "new_slot", "next_due",
@@ -406,6 +407,8 @@ def settle(sharing: Sharing, now: float) -> None:
         if gone > 0 and size > 1 and (size <= _FEW or 2 * gone >= size):
             _split(sharing, leader)
         activities[leader]["dirty"] = 0
+        if rule[0]["bin_s"] > 0.0:
+            note_component(sharing, leader, now)
         _catch_up(activities, leader, now)
         if activities[leader]["size"] == 1 and activities[leader]["is_plain"] != 0:
             activities[leader]["rate"] = alone(activities, sharing.elements, sharing.uses, sharing.resources, leader)
@@ -457,6 +460,8 @@ def take_due(sharing: Sharing, now: float) -> int:
             continue
         if kind == FLOWS:
             slot = _first_over(activities, slot, horizon)
+            if rule[0]["bin_s"] > 0.0:
+                note_use(sharing, slot, now, activities[slot]["left"])
             leader = activities[slot]["leader"]
             if activities[leader]["size"] > 1:
                 _retire(sharing, slot)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 
-from unspool.engine.activities import drop_activity, has_slots, next_due, settle, start_timer, take_due
+from unspool.engine.activities import FLOWS, drop_activity, has_slots, next_due, settle, start_timer, take_due
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import COMPLETED, FAILED, NEVER, RUNNING, Core, Fluid, Place, Routes
 from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send, send_to_all
+from unspool.engine.usage import note_part
 
 __all__ = [
     "DELAY", "EACH", "FORK_JOIN", "HOMOGENEOUS", "MATRIX", "NOBODY", "NO_ROOM_LEFT", "OUT_OF_BREATH", "RECEIVE",
@@ -252,8 +253,11 @@ def forget_job(core: Core, fluid: Fluid | None, job: int) -> None:
     fluid.seats[job]["first"] = _NONE  # started anew, it may sit elsewhere
     frame = fluid.top[job]
     while frame >= 0:
-        if fluid.frames[frame]["activity"] >= 0:
-            drop_activity(fluid.sharing, fluid.frames[frame]["activity"])
+        slot = fluid.frames[frame]["activity"]
+        if slot >= 0:
+            if fluid.sharing.rule[0]["bin_s"] > 0.0 and fluid.sharing.activities[slot]["kind"] == FLOWS:
+                note_part(fluid.sharing, slot, core.clock[0]["now"])
+            drop_activity(fluid.sharing, slot)
         _drop_frame(fluid, job, frame)
         frame = fluid.top[job]
 

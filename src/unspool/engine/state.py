@@ -279,6 +279,8 @@ SHARING = np.dtype(
         ("touched", "i8"),  # links that the task in the making uses
         ("latency", "f8"),  # of the task in the making,
         ("window", "f8"),  # and the largest latency x bytes of its flows
+        ("bin_s", "f8"),  # how wide the bins of what is used are, 0 where that is not written down,
+        ("use_from", "f8"),  # and when they begin
     ],
     align=True,
 )
@@ -526,6 +528,7 @@ class Sharing(NamedTuple):
     listed_fat: Array  # and fat ones
     members: Array  # scratch: activities in the rounds
     dirty: Array  # leaders of components whose rates are out of date
+    used: Array  # of each resource, in each bin: flops or bytes; without bins where that is not written down
 
 
 class Routes(NamedTuple):

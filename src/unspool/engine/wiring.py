@@ -12,6 +12,7 @@ from unspool.engine.state import (
     CROWD,
     DUE,
     ELEMENT,
+    NEVER,
     RESOURCE,
     SHARING,
     WAY,
@@ -20,6 +21,7 @@ from unspool.engine.state import (
     Sharing,
     longer,
 )
+from unspool.engine.usage import BINS, LEAST_BIN_S
 from unspool.model.network import Contention, Network
 
 __all__ = ["grow_sharing", "routes_of", "sharing_on"]
@@ -47,6 +49,8 @@ def sharing_on(network: Network, contention: Contention) -> Sharing:
     rule["gamma"] = contention.tcp_gamma
     rule["hosts"] = len(hosts)
     rule["spare"] = -1
+    rule["bin_s"] = LEAST_BIN_S if contention.records_use else 0.0
+    rule["use_from"] = NEVER
     return Sharing(
         rule, resources, np.zeros(len(resources)), np.zeros(len(resources), np.int64), np.zeros(len(resources)),
         np.zeros(len(resources)), np.zeros(len(resources), np.int64), np.zeros(_ACTIVITIES, ACTIVITY),
@@ -54,6 +58,7 @@ def sharing_on(network: Network, contention: Contention) -> Sharing:
         np.full(_BLOCKS, -1, np.int64), np.zeros(_ACTIVITIES, DUE), np.zeros(len(resources), np.uint32),
         np.zeros(len(resources), np.uint32),
         np.zeros(2 * _ACTIVITIES, np.int64), np.zeros(_ACTIVITIES + 1, np.int64),
+        np.zeros((len(resources), BINS if contention.records_use else 0)),
     )  # fmt: skip
 
 

@@ -100,13 +100,15 @@ class Contention:
     """The rules by which jobs share a network.
 
     `tcp_gamma` is how many bytes a flow may have on the way. `storage` says which host the label of a storage means.
-    With `strict`, a delay that would end exactly with the walltime is cut by it, as in Batsim.
+    With `strict`, a delay that would end exactly with the walltime is cut by it, as in Batsim. With `records_use`, how
+    much of each host and link is used over time is written down (`Result.network_use`).
     """
 
     sharing: str = "simgrid"
     tcp_gamma: float = TCP_GAMMA
     storage: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     strict: bool = False
+    records_use: bool = False
 
     def __post_init__(self) -> None:
         if self.sharing not in SHARINGS:

@@ -36,7 +36,7 @@ from unspool.report.shown import change, duration, money, percent
 from unspool.results.compare import Comparison, compare, compared_jobs, named_results
 from unspool.results.result import Result
 from unspool.results.store import versions
-from unspool.units import format_duration
+from unspool.units import counted, format_duration
 
 __all__ = ["compare_page", "compare_report", "write_compare_report"]
 
@@ -113,7 +113,8 @@ def question(found: Comparison) -> str:
     )
     cores = f"{platforms} cores" if platforms.isdecimal() else platforms  # which is what a pool is called
     less = "less" if len(names) == 2 else "least"
-    return f"Where do {jobs:,} jobs of {logs} on {cores} wait {less}: under {_listed(names, 'or')}?"
+    do = "does" if jobs == 1 else "do"
+    return f"Where {do} {counted(jobs)} of {logs} on {cores} wait {less}: under {_listed(names, 'or')}?"
 
 
 def answer(found: Comparison) -> str:
@@ -180,7 +181,7 @@ def _about(found: Comparison) -> list[tuple[str, str]]:
         told.append(("left out", f"{base['warm_up_jobs']:,} of warm-up, {base['cool_down_jobs']:,} of cool-down"))
     alone = pair["only_in_baseline"] + pair["only_in_policy"]
     if alone:
-        told.append(("beware", f"{alone:,} jobs ran in one of the two only and are in no difference: see the notes"))
+        told.append(("beware", f"{counted(alone)} ran in one of the two only, in no difference: see the notes"))
     if pair["is_capped"]:
         told.append(("beware", "the interval is too narrow: see the notes"))
     return told

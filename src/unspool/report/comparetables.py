@@ -14,6 +14,7 @@ from unspool.report.figures.difference import MEASURE_NAMES, signed
 from unspool.report.shown import amount, duration, money, percent
 from unspool.results.compare import Comparison
 from unspool.results.result import Result
+from unspool.units import counted
 
 __all__ = ["difference_tables", "interval", "results_table", "settings_table", "share_splits", "whole"]
 
@@ -98,7 +99,7 @@ def share_splits(found: Comparison) -> list[Split]:
     return [
         Split(
             f"Waits under {shown(row['policy'])}, against {shown(found.baseline)}",
-            [(name, f"{row[key] * row['jobs']:,.0f} jobs", percent(row[key]), round(100.0 * row[key], 3), colour)
+            [(name, counted(round(row[key] * row["jobs"])), percent(row[key]), round(100.0 * row[key], 3), colour)
              for key, (name, colour) in _SHADES.items() if row[key]],
         )
         for row in whole(found, "wait_time")[:_MOST_SPLITS]

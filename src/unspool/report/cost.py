@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from unspool.errors import shown
 from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_provider, cost_by_type
 from unspool.report.commitments import commitment_figures, commitment_sections
 from unspool.report.content import Cell, Column, Page, Section, Split, Table, Tile, rejected_table, table_of
@@ -18,6 +19,7 @@ from unspool.report.figures.style import NOT_SAID
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money, percent
 from unspool.results.costs import Costs
+from unspool.results.store import versions
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -32,6 +34,7 @@ _ON_SHARES = (
 _PRICINGS = {"on demand": "on_demand", "spot": "spot", "reserved": "reserved", "on premises": "on_premises"}
 # Not the colours of the figure above them, which are those of families.
 _SHADES = ("#4a5a7a", "#7b8cab", "#a9b6cd", "#d3dae6", "#b9a36f", "#8a6d3b")
+_LONGEST_TEXT = 20_000  # characters of a configuration that are shown
 _KINDS = {"running jobs": "run", "idle": "idle", "booting": "boot"}
 _EXTRAS = {"disks": "disk", "licences": "licence"}
 
@@ -62,7 +65,7 @@ def cost_page(costs: Costs) -> Page:
         figures={
             "cost": cost_over_time(costs.hourly, costs.bill.window.begin_unix_s),
             "waits": waits,
-            **{name: figure for shown in more for name, figure in shown.items()},
+            **{name: figure for drawn in more for name, figure in drawn.items()},
             **commitment_figures(costs.commitments),
         },
         picture="cost",
@@ -70,7 +73,7 @@ def cost_page(costs: Costs) -> Page:
         sections=[
             Section("Where the money goes", splits=_splits(summary)),
             Section(waits.layout.meta["heading"], ["waits"], note=_on_waits(summary)),
-            *(Section(next(iter(shown.values())).layout.meta["heading"], list(shown)) for shown in more if shown),
+            *(Section(next(iter(drawn.values())).layout.meta["heading"], list(drawn)) for drawn in more if drawn),
             *commitment_sections(costs.commitments),
             Section("The main figures", pairs=_rows(summary)),
             *([Section("What it runs on", tables=[types, *_providers(costs)])] if types.rows else []),
@@ -79,7 +82,14 @@ def cost_page(costs: Costs) -> Page:
         rejected=rejected_table(costs.rejected, "rejected.csv"),
         notes=[_ON_SHARES, *costs.notes],
         settings=_settings(summary),
+        versions=[(name, str(text)) for name, text in costs.origin.get("versions", versions()).items()],
+        commands=[command] if (command := costs.origin.get("command")) else [],
+        files=[(shown(name, 200), _cut(text)) for name, text in costs.origin.get("files", {}).items()],
     )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}\n…"
 
 
 def _instances(costs: Costs) -> dict[str, Figure]:

@@ -11,14 +11,16 @@ from unspool.errors import shown
 from unspool.report.content import Page, Section, Tile, rejected_table
 from unspool.report.figures.contention import contention, contention_of
 from unspool.report.figures.gantt import gantt, has_machines, widest_window
+from unspool.report.figures.links import has_links, link_use
 from unspool.report.figures.load import groupings, occupancy, queue_length, queued_work, utilisation
 from unspool.report.figures.machines import busy_machines
 from unspool.report.figures.waits import slowdown_ecdf, wait_by_size, wait_classes, wait_ecdf
 from unspool.report.page import filled, write_page
-from unspool.report.runtables import figures_of, group_tables, longest_waits, policies_table
+from unspool.report.runtables import figures_of, group_tables, links_table, longest_waits, policies_table
 from unspool.report.shown import amount, change, duration, money, percent
 from unspool.results.result import Result
 from unspool.results.store import versions
+from unspool.units import counted
 
 __all__ = ["COMMAND", "run_command", "run_page", "run_report", "write_run_report"]
 
@@ -72,7 +74,7 @@ def run_page(results: Sequence[Result], *, told: Mapping[str, Any] | None = None
 def question(results: Sequence[Result]) -> str:
     """What the page answers."""
     first = results[0]
-    jobs = f"these {len(first.jobs):,} jobs of {shown(first.workload)}"
+    jobs = f"{'this' if len(first.jobs) == 1 else 'these'} {counted(len(first.jobs))} of {shown(first.workload)}"
     names = [shown(result.policy) for result in results]
     policies = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return f"How would {jobs} fare on {_where(first)} under {policies}?"
@@ -98,7 +100,7 @@ def answer(results: Sequence[Result]) -> str:
 
 def _size(result: Result) -> str:
     platform = result.platform
-    told = [f"{platform.cores:,} cores"] if platform.groups else []
+    told = [counted(platform.cores, "core")] if platform.groups else []
     return ", ".join([*told, *(["cloud"] if platform.cloud is not None else [])])
 
 
@@ -108,9 +110,13 @@ def _where(result: Result) -> str:
     return size if name == str(result.platform.cores) else f"{name} ({size})"
 
 
+def _rejected(count: int) -> str:
+    return f"{counted(count, 'record or job', 'records and jobs')} rejected" if count else "none rejected"
+
+
 def _about(first: Result) -> list[tuple[str, str]]:
     told = [("log", first.workload), ("platform", _where(first))]
-    told.append(("jobs", f"{len(first.jobs):,} ran, {first.counts['rejected']:,} records and jobs rejected"))
+    told.append(("jobs", f"{len(first.jobs):,} ran, {_rejected(first.counts['rejected'])}"))
     return [(name, shown(text, 200)) for name, text in told]
 
 
@@ -148,20 +154,21 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     """The figures by the name that they have on the page, the one of the first screen first, and where they stand."""
     first, each = results[0], list(results)[:_MOST_EACH]
     if len(results) == 1:
-        figures = {"picture": occupancy(first) if groupings(first) else utilisation(first)}
+        figures = {"occupancy": occupancy(first)} if groupings(first) else {"utilisation": utilisation(first)}
         busy = {"utilisation": utilisation(first)} if groupings(first) else {}
         waits = {"wait_classes": wait_classes(first)}
     else:
-        figures = {"picture": wait_classes(*results)}
+        figures = {"wait_classes": wait_classes(*results)}
         busy, waits = {"utilisation": utilisation(*results)}, {}
     window = widest_window(first) if len(results) > 1 else None
-    for at, result in enumerate(each):
-        busy[f"gantt-{at}"] = gantt(result, begin=window[0], end=window[1]) if window else gantt(result)
+    numbers = [f"-{at}" if len(results) > 1 else "" for at in range(1, len(each) + 1)]
+    for number, result in zip(numbers, each, strict=True):
+        busy[f"gantt{number}"] = gantt(result, begin=window[0], end=window[1]) if window else gantt(result)
         if has_machines(result) and (window or len(result.attempts) > _FEW or len(result.machines) > _FEW):
-            busy[f"busy_machines-{at}"] = busy_machines(result)
+            busy[f"busy_machines{number}"] = busy_machines(result)
     queue = {"queue_length": queue_length(*results), "queued_work": queued_work(*results)}
     waits |= {"wait_ecdf": wait_ecdf(*results), "slowdown_ecdf": slowdown_ecdf(*results)}
-    waits |= {f"wait_by_size-{at}": wait_by_size(result) for at, result in enumerate(each)}
+    waits |= {f"wait_by_size{number}": wait_by_size(result) for number, result in zip(numbers, each, strict=True)}
     left = len(results) - len(each)
     note = f"{left:,} more policies have no figure of their own here." if left else ""
     sections = [
@@ -173,6 +180,11 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     if any(len(contention_of(result)) for result in results):
         figures["contention"] = contention(*results)
         sections.append(Section("Slow-down by contention", ["contention"]))
+    links = {f"link_use{number}": link_use(one) for number, one in zip(numbers, each, strict=True) if has_links(one)}
+    if links:
+        figures |= links
+        tables = [links_table(one) for one in each[:1] if has_links(one)]
+        sections.append(Section("How busy the network is", list(links), tables=tables, note=note))
     return figures, sections
 
 

@@ -9,11 +9,12 @@ import polars as pl
 
 from unspool.errors import shown
 from unspool.report.content import Cell, Column, Table, table_of
-from unspool.report.shown import amount, change, duration, money, percent
+from unspool.report.figures.links import busiest
+from unspool.report.shown import amount, change, decimal, duration, money, percent
 from unspool.results.groups import grouped
 from unspool.results.result import Result
 
-__all__ = ["figures_of", "figures_table", "group_tables", "longest_waits", "policies_table"]
+__all__ = ["figures_of", "figures_table", "group_tables", "links_table", "longest_waits", "policies_table"]
 
 _LONGEST = 20
 _GROUPS = ("user", "queue", "project", "partition", "size")
@@ -155,3 +156,16 @@ def longest_waits(result: Result) -> Table:
         .sort("wait_time", "job_id", descending=[True, False])
     )
     return table_of(jobs, columns, "longest_waits", f"The longest waits under {shown(result.policy)}")
+
+
+def links_table(result: Result) -> Table:
+    """The links of which most was used."""
+    columns = {
+        "resource": Column("link"),
+        "mean_use": Column("used on average", percent, bar=True),
+        "most_use": Column("at most", percent),
+        "amount": Column("carried", lambda size: decimal(size, "B")),
+        "capacity": Column("bandwidth", lambda size: decimal(size, "B/s")),
+    }
+    heading = f"The busiest links under {shown(result.policy)}"
+    return table_of(busiest(result), columns, "links", heading, rest="network_use.parquet")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-__all__ = ["amount", "change", "duration", "hours", "money", "percent"]
+__all__ = ["amount", "change", "decimal", "duration", "hours", "money", "percent"]
 
 _UNKNOWN = "unknown"
+_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -64,6 +65,16 @@ def duration(seconds: float | None) -> str:
     )
     count, rest = divmod(round(size / small_s), round(large_s / small_s))
     return f"{sign}{count:,} {large}" + (f" {rest} {small}" if rest else "")
+
+
+def decimal(value: float, unit: str) -> str:
+    """Bytes, flops and what there is of them in a second, with the prefix that makes it short.
+
+    >>> decimal(1.25e9, "B"), decimal(999.0, "B"), decimal(4.2e7, "B/s")
+    ('1.25 GB', '999 B', '42 MB/s')
+    """
+    size, prefix = next((one for one in _PREFIXES if value >= 0.9995 * one[0]), (1.0, ""))
+    return f"{value / size:.3g} {prefix}{unit}"
 
 
 def percent(share: float | None) -> str:

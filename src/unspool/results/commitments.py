@@ -24,7 +24,7 @@ from unspool.platforms.catalogue.plans import (
     read_ratios,
 )
 
-__all__ = ["BEST", "CHOICES", "Commitments", "Offers", "commitments_of", "units_of"]
+__all__ = ["BEST", "CHOICES", "Commitments", "Offers", "commitments_again", "commitments_of", "units_of"]
 
 BEST = "both savings plans"
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -144,6 +144,19 @@ def commitments_of(
     return Commitments(found[BEST], families, table, choices, terms, _curve(usage, rates, found), summary)
 
 
+def commitments_again(summary: dict[str, Any], table: pl.DataFrame, curve: pl.DataFrame) -> Commitments:
+    """The same from what was written of them."""
+    return Commitments(
+        best=Commitment(summary["ec2_usd_per_hour"], summary["compute_usd_per_hour"]),
+        rates=tuple(_rate_again(one) for one in summary["rates"]),
+        table=table.cast(_TABLE),  # type: ignore[arg-type]
+        choices=pl.DataFrame(summary["choices"], infer_schema_length=None),
+        terms=pl.DataFrame(summary["terms"], schema=_TERMS),
+        curve=curve,
+        summary=summary,
+    )
+
+
 def _lines(
     choice: str, one: Commitment, result: Outcome, usage: Usage, families: tuple[FamilyRates, ...], offers: Offers
 ) -> Iterator[tuple[Any, ...]]:
@@ -237,5 +250,14 @@ def _rate(one: FamilyRates) -> dict[str, Any]:
         "usd_per_core_hour": one.usd_per_core_hour,
         **{name: getattr(one, name) for name in names},
         "reserved_type": one.unit,
+        "reserved_type_usd_per_hour": one.unit_usd_per_hour,
         **dict(zip((f"{name}_from" for name in names), one.sources, strict=True)),
     }
+
+
+def _rate_again(told: Mapping[str, Any]) -> FamilyRates:
+    return FamilyRates(
+        told["family"], told["ec2"], told["compute"], told["reserved"], told["usd_per_core_hour"],
+        told["reserved_type"], told["reserved_type_usd_per_hour"],
+        tuple(told[f"{name}_from"] for name in ("ec2", "compute", "reserved")),
+    )  # fmt: skip

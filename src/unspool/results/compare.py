@@ -16,7 +16,7 @@ from unspool.results.groups import COLUMNS
 from unspool.results.paired import DIFFERENCES, EQUAL, MEASURES, Pairs, differences
 from unspool.results.result import Result
 from unspool.results.store import load_all
-from unspool.units import format_duration, parse_part
+from unspool.units import counted, format_duration, parse_part
 
 __all__ = ["COMPARED", "Comparison", "compare", "compared_jobs", "comparison", "named_results"]
 
@@ -158,7 +158,7 @@ def _unlike(base: Result, other: Result, name: str) -> list[str]:
     if base.workload != other.workload:
         told.append(f"{name} is of another log: {shown(other.workload)}, not {shown(base.workload)}")
     if base.platform != other.platform:
-        here, there = (f"{shown(one.platform.name)} ({one.platform.cores:,} cores)" for one in (base, other))
+        here, there = (f"{shown(one.platform.name)} ({counted(one.platform.cores, 'core')})" for one in (base, other))
         told.append(f"{name} is on another platform: {there}, not {here}")
     for setting in _SETTINGS:
         mine, theirs = base.config.get(setting), other.config.get(setting)
@@ -176,7 +176,7 @@ def _paired(
     other = jobs[name].select("job_id", "submit_time", "cores", "run_time", *MEASURES)
     both = base.join(other, on="job_id", suffix="_other", maintain_order="left")
     if not len(both):
-        here, there = (f"{one} ({len(jobs[one]):,} jobs of {shown(named[one].workload)})" for one in (first, name))
+        here, there = (f"{one} ({counted(len(jobs[one]))} of {shown(named[one].workload)})" for one in (first, name))
         raise InputError(f"{here} and {there} have no job in common; compare results of the same log")
     told = []
     for here, there in ((first, name), (name, first)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -26,7 +27,8 @@ class Costs:
     """One run and what it costs: `bill` has the tables of machines and jobs with their costs, `summary` the figures.
 
     `memory_bins_gib` and `run_time_bins_min` are upper bounds of the bins that waits are told by. `commitments` are
-    there if they were asked for.
+    there if they were asked for. `origin` says how it came about, where that is known: `command`, `versions`, and
+    `files`, the text of each by its name.
     """
 
     bill: Bill
@@ -39,6 +41,7 @@ class Costs:
     memory_bins_gib: tuple[float, ...] = MEMORY_GIB
     run_time_bins_min: tuple[float, ...] = RUN_MINUTES
     commitments: Commitments | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
 
 def costs_of(

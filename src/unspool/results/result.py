@@ -18,7 +18,7 @@ from unspool.plugins import load
 if TYPE_CHECKING:
     from unspool.results.plots import Plots
 
-__all__ = ["COUNTS", "TABLES", "Result"]
+__all__ = ["COUNTS", "NETWORK_USE", "TABLES", "Result"]
 
 TABLES: tuple[str, ...] = ("jobs", "attempts", "allocations", "machines", "outages", "rejected")
 """The tables of a result."""
@@ -30,6 +30,12 @@ COUNTS: tuple[str, ...] = (
 """What a result counts."""
 
 
+NETWORK_USE: Mapping[str, Any] = {
+    "resource": pl.String, "kind": pl.String, "capacity": pl.Float64, "begin_time": pl.Float64,
+    "end_time": pl.Float64, "amount": pl.Float64,
+}  # fmt: skip
+"""Columns of `Result.network_use`: flops of hosts and bytes of links between two times; capacities are a second's."""
+
 _CLOUD_FIGURES = ("machine_core_hours", "reclaimed", "retries", "lost_core_hours")
 
 
@@ -38,6 +44,7 @@ class Result:
     """One workload on one platform under one policy.
 
     `jobs`, `attempts`, `allocations`, `machines`, `outages` and `rejected` are tables; `summary` has every figure.
+    `network_use` is empty unless the run was asked to write down how much of each host and link was used.
     """
 
     workload: str
@@ -55,6 +62,7 @@ class Result:
     timing: dict[str, float] = field(default_factory=dict)
     origin_unix_s: float = 0.0  # of the log, so that hours are those of the calendar
     workload_digest: str = ""  # `Workload.digest` of the log; empty where it was not written down
+    network_use: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=NETWORK_USE))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -106,9 +114,10 @@ class Result:
         """Whether all is the same, but for how long it took."""
         if not isinstance(other, Result):
             return NotImplemented
-        told = [one.name for one in fields(self) if one.name not in (*TABLES, "timing")]
+        tables = (*TABLES, "network_use")
+        told = [one.name for one in fields(self) if one.name not in (*tables, "timing")]
         return all(getattr(self, name) == getattr(other, name) for name in told) and all(
-            getattr(self, name).equals(getattr(other, name)) for name in TABLES
+            getattr(self, name).equals(getattr(other, name)) for name in tables
         )
 
     __hash__ = None  # type: ignore[assignment]

@@ -16,7 +16,15 @@ from unspool.platforms import read_platform
 from unspool.platforms.outages import read_outages
 from unspool.plugins import build
 from unspool.results.result import Result
-from unspool.results.tables import allocations_of, attempts_of, instances_of, jobs_of, machines_of, outages_of
+from unspool.results.tables import (
+    allocations_of,
+    attempts_of,
+    instances_of,
+    jobs_of,
+    machines_of,
+    network_use_of,
+    outages_of,
+)
 from unspool.simulation.engine import Engine, Policy
 from unspool.workloads import read_workload
 
@@ -122,6 +130,7 @@ def run(
         },
         origin_unix_s=workload.origin_unix_s,
         workload_digest=workload.digest,
+        network_use=network_use_of(engine),
     )
 
 

@@ -28,14 +28,17 @@ _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
 REPORT = "report.html"
 """The page for people in a folder of results."""
 
-_MORE = ("platform.json", "batsim.json", REPORT)
+_USE = "network_use.parquet"
+_MORE = ("platform.json", "batsim.json", _USE, "network_use.csv", REPORT)
 _PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
 _COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project", "by_provider")
 _COMMIT_SIGNS = {"commitments.json", "commitments.csv", "commitment_curve.csv"}
+_COST_JOURNAL = ("attempts", "allocations", "jobs", "machines")
 _COST_PARTS = {
-    *_COST_SIGNS, *_COMMIT_SIGNS, *(f"{name}.csv" for name in _COST_TABLES), "hourly_stats.xlsx", REPORT,
+    *_COST_SIGNS, *_COMMIT_SIGNS, *(f"{name}.csv" for name in _COST_TABLES),
+    *(f"{name}.parquet" for name in _COST_JOURNAL), "run.json", "bill.npz", "hourly_stats.xlsx", REPORT,
 }  # fmt: skip
 _DISPATCH_SIGNS = {"summary.json", "jobs.csv", "series.csv", "metrics.txt"}
 _DISPATCH_PARTS = {*_DISPATCH_SIGNS, "jobs.parquet", "series.parquet", "results.yaml", "run.json", REPORT}
@@ -118,6 +121,7 @@ def load(folder: str | os.PathLike[str]) -> Result:
             timing=summary["timing"],
             origin_unix_s=versions.get(_ORIGIN, 0.0),
             workload_digest=versions.get(_DIGEST, ""),
+            **({"network_use": pl.read_parquet(path / _USE)} if (path / _USE).is_file() else {}),
         )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: the result is damaged: {type(error).__name__}: {error}") from error
@@ -174,7 +178,7 @@ def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
     """Write the files of one result into an existing folder."""
     began = perf_counter()
     folder.mkdir(exist_ok=True)
-    for name in TABLES:
+    for name in (*TABLES, *(("network_use",) if len(result.network_use) else ())):
         table = getattr(result, name)
         table.write_parquet(folder / f"{name}.parquet")
         if csv:

@@ -11,10 +11,11 @@ from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud
 from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
+from unspool.results.result import NETWORK_USE
 from unspool.simulation.engine import Engine
 from unspool.workloads.references import spans_of
 
-__all__ = ["allocations_of", "attempts_of", "instances_of", "jobs_of", "machines_of", "outages_of"]
+__all__ = ["allocations_of", "attempts_of", "instances_of", "jobs_of", "machines_of", "network_use_of", "outages_of"]
 
 # Where machines are brought up and down, a job is on whole hosts, and what it had of them says what it pays.
 _KEPT_IN_CLOUD = ("memory_bytes", "gpus", "logged_wait")
@@ -112,6 +113,32 @@ def outages_of(engine: Engine) -> pl.DataFrame:
         if outage.down_time <= engine.now
     ]
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def network_use_of(engine: Engine) -> pl.DataFrame:
+    """Flops of hosts and bytes of links in equal bins of time, without bins in which there are none.
+
+    Of links that give each user all of their bandwidth it is not known: of a task only its largest message counts.
+    """
+    fluid, network = engine.state.fluid, engine.platform.network
+    if fluid is None or network is None or not fluid.sharing.used.size:
+        return pl.DataFrame(schema=NETWORK_USE)
+    sharing = fluid.sharing
+    is_known = sharing.resources["is_fat"] == 0
+    resource, bin_ = np.nonzero((sharing.used > 0.0) & is_known[:, None])
+    names = pl.Series([*(host.name for host in network.hosts), *(link.name for link in network.links)])
+    begin, width = float(sharing.rule[0]["use_from"]), float(sharing.rule[0]["bin_s"])
+    return pl.DataFrame(
+        {
+            "resource": names.gather(resource),
+            "kind": np.where(resource < len(network.hosts), "host", "link"),
+            "capacity": sharing.resources["capacity"][resource],
+            "begin_time": begin + bin_ * width,
+            "end_time": begin + (bin_ + 1) * width,
+            "amount": sharing.used[resource, bin_],
+        },
+        schema=NETWORK_USE,
+    )
 
 
 def allocations_of(engine: Engine) -> pl.DataFrame:

@@ -59,6 +59,7 @@ class Settings:
     forward_unknown_events: bool = False
     shares_machines: bool = False
     message_delay_s: float = 0.0
+    records_use: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def _without_ranks(result: Result, workload: Workload) -> Result:
 
 def _contention(settings: Settings) -> Contention:
     return Contention(
-        settings.sharing, settings.gamma, dict(settings.storages), strict=settings.walltime_rule == "v4"
+        settings.sharing, settings.gamma, dict(settings.storages), strict=settings.walltime_rule == "v4",
+        records_use=settings.records_use,
     )  # fmt: skip
 
 

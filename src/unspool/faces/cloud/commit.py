@@ -13,11 +13,11 @@ from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
 from unspool.platforms.catalogue import Catalogue
 from unspool.platforms.catalogue.plans import Ratios
-from unspool.results.commitments import Commitments, Offers, commitments_of, units_of
+from unspool.results.commitments import Commitments, Offers, commitments_again, commitments_of, units_of
 from unspool.results.costs import Costs
 from unspool.results.store import write_folder, write_json
 
-__all__ = ["commitments_in", "with_commitments", "write_commitment_files", "write_commitments"]
+__all__ = ["commitments_in", "read_commitments", "with_commitments", "write_commitment_files", "write_commitments"]
 
 _NEEDED = ("hourly_stats.csv", "instances.csv", "summary.json")
 _COLUMNS = ("Relative Hour", "Total OnDemand Costs", "Spot Costs", "Total Costs")
@@ -54,6 +54,17 @@ def commitments_in(
         catalogue, catalogue.region(region or own), settings.ec2_plan, settings.compute_plan, ratios
     )  # fmt: skip
     return commitments_of(hourly, offers, units_of(machines), mixed=True)
+
+
+def read_commitments(folder: Path) -> Commitments | None:
+    """The commitments that were written into a folder; none where there are none."""
+    if not (folder / "commitments.json").is_file():
+        return None
+    summary = json.loads((folder / "commitments.json").read_text(encoding="utf-8"))
+    tables = (
+        pl.read_csv(folder / f"{name}.csv", infer_schema_length=None) for name in ("commitments", "commitment_curve")
+    )
+    return commitments_again(summary, *tables)
 
 
 def _table(path: Path) -> pl.DataFrame:

@@ -1,26 +1,36 @@
-"""The folder that `unspool cost` writes: CSV and JSON files, and a page."""
+"""The folder that `unspool cost` writes: CSV and JSON files, a page, and what is needed to make that page again."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
 
+import numpy as np
 import polars as pl
 
-from unspool.faces.cloud.commit import write_commitment_files
+from unspool.errors import InputError
+from unspool.faces.cloud.commit import read_commitments, write_commitment_files
 from unspool.faces.cloud.config import CostConfig
 from unspool.faces.cloud.tables import instances_table, jobs_table, rejected_table
 from unspool.faces.cloud.workbook import write_workbook
-from unspool.metrics.cost import GROUPED, cost_by, cost_by_provider, wait_bins
+from unspool.metrics.cost import GROUPED, Bill, cost_by, cost_by_provider, hourly, wait_bins
+from unspool.metrics.cost.bill import groups_of
+from unspool.metrics.cost.window import Window
 from unspool.model.workload import Workload
 from unspool.report import write_cost_report
 from unspool.report.setups import set_ups_report
 from unspool.results.costs import Costs
 from unspool.results.setups import SetUp
-from unspool.results.store import write_folder, write_json
+from unspool.results.store import REPORT, versions, write_folder, write_json
 
-__all__ = ["write_costs", "write_files", "write_set_ups"]
+__all__ = ["read_costs", "write_costs", "write_files", "write_set_ups"]
+
+_RUN, _BY_HOUR = "run.json", "bill.npz"
+_ARRAYS = ("cost_usd", "core_hours", "disk_usd", "licence_usd")
 
 
 def write_costs(
@@ -58,8 +68,70 @@ def write_files(costs: Costs, folder: Path, *, report: bool = True, workbook: Co
         write_commitment_files(costs.commitments, folder)
     if workbook is not None:
         write_workbook(costs, workbook, folder / "hourly_stats.xlsx")
+    _write_journal(costs, folder)
     if report:
-        write_cost_report(costs, folder / "report.html")
+        write_cost_report(costs, folder / REPORT)
+
+
+def _write_journal(costs: Costs, folder: Path) -> None:
+    """What happened, with its costs, and how it came about: from these the page can be made again."""
+    bill, window = costs.bill, costs.bill.window
+    journal = {
+        "attempts": costs.attempts, "allocations": costs.allocations, "jobs": bill.jobs, "machines": bill.machines,
+    }  # fmt: skip
+    for name, table in journal.items():
+        table.write_parquet(folder / f"{name}.parquet")
+    np.savez(folder / _BY_HOUR, **{name: getattr(bill, name) for name in _ARRAYS})
+    told = {
+        "versions": versions(), **costs.origin, "memory_bins_gib": list(costs.memory_bins_gib),
+        "run_time_bins_min": list(costs.run_time_bins_min), "unallocated_usd": bill.unallocated_usd,
+        "held_licence_usd": bill.held_licence_usd,
+        "window": {"begin_s": window.begin_s, "hours": window.hours, "origin_unix_s": window.origin_unix_s},
+    }  # fmt: skip
+    write_json(folder / _RUN, told)
+
+
+def read_costs(folder: Path) -> Costs:
+    """The costs that a folder holds."""
+    if not (folder / _RUN).is_file():
+        raise InputError(f"{folder}: an earlier version wrote it, without {_RUN}: run `unspool cost` again")
+    try:
+        told = json.loads((folder / _RUN).read_text(encoding="utf-8"))
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        rejected = pl.read_csv(folder / "rejected.csv", schema_overrides={"line": pl.Int64, "job_id": pl.String})
+        return _read(folder, told, summary, rejected)
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{folder}: the result is damaged: {type(error).__name__}: {error}") from error
+
+
+def _read(folder: Path, told: dict[str, Any], summary: dict[str, Any], rejected: pl.DataFrame) -> Costs:
+    machines, attempts, allocations, jobs = (
+        pl.read_parquet(folder / f"{name}.parquet") for name in ("machines", "attempts", "allocations", "jobs")
+    )
+    with np.load(folder / _BY_HOUR, allow_pickle=False) as by_hour:
+        arrays = {name: by_hour[name] for name in _ARRAYS}
+    bill = Bill(
+        window=Window(**told["window"]),
+        machines=machines,
+        jobs=jobs,
+        groups=groups_of(machines),
+        unallocated_usd=told["unallocated_usd"],
+        held_licence_usd=told["held_licence_usd"],
+        **arrays,
+    )
+    return Costs(
+        bill=bill,
+        hourly=hourly(bill, attempts),
+        attempts=attempts,
+        allocations=allocations,
+        rejected=rejected,
+        summary={name: value for name, value in summary.items() if name != "notes"},
+        notes=tuple(summary["notes"]),
+        memory_bins_gib=tuple(told["memory_bins_gib"]),
+        run_time_bins_min=tuple(told["run_time_bins_min"]),
+        origin={name: told[name] for name in ("command", "versions", "files") if name in told},
+        commitments=read_commitments(folder),
+    )
 
 
 def write_set_ups(
@@ -82,6 +154,6 @@ def write_set_ups(
             write_files(each.costs, into / each.name, report=report)
         if report:
             page = set_ups_report(table, set_ups, log, command=command)
-            (into / "report.html").write_text(page, encoding="utf-8", errors="replace")
+            (into / REPORT).write_text(page, encoding="utf-8", errors="replace")
 
     return write_folder(folder, fill, force=force)

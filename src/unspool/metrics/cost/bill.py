@@ -30,7 +30,7 @@ from unspool.metrics.cost.hosts import hosts_of
 from unspool.metrics.cost.window import Window
 from unspool.model.cloud import Cloud
 
-__all__ = ["Bill", "bill"]
+__all__ = ["Bill", "bill", "groups_of"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -77,6 +77,11 @@ class Bill:
         return self.machines_usd + sum(self.extra_usd.values())
 
 
+def groups_of(machines: pl.DataFrame) -> pl.DataFrame:
+    """The plans and families that machines are of."""
+    return machines.select("plan", "family").unique().sort("plan", "family")
+
+
 def bill(
     machines: pl.DataFrame,
     attempts: pl.DataFrame,
@@ -94,7 +99,7 @@ def bill(
     cost is said by the cloud; licences that jobs hold are billed where the table of jobs has `licences`.
     """
     machines = machines.sort("machine")
-    groups = machines.select("plan", "family").unique().sort("plan", "family")
+    groups = groups_of(machines)
     paid = _machine_rows(machines, groups)
     numbered = jobs.select("job_id", _memory_of(jobs)).with_row_index("job")
     hosts = _hosts(attempts, allocations, numbered)

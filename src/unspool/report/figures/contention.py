@@ -57,10 +57,11 @@ def contention(result: Result, *others: Result) -> Figure:
     )
     left = sum(max(len(table) - kept, 0) for table in tables)
     jobs = sum(int(table["jobs"].sum()) for table in tables)
+    few = f" Left out: {counted(left, 'profile')} with the fewest jobs." if left else ""
     caption = (
         "A point is a profile on so many cores: the mean over its jobs that completed, and a line from the shortest to "
         f"the longest; {counted(jobs)} in all. 1 is its fastest run here, which may itself have been slowed "
-        f"down.{f' {left:,} profiles with the fewest jobs are left out.' if left else ''} {left_out(results)}"
+        f"down.{few} {left_out(results)}"
     )
     return finished(figure, heading, caption, key=policy_key(results))
 

@@ -89,7 +89,7 @@ def _dots(
     figure.update_layout(
         xaxis={"title": {"text": "difference (% of the baseline's mean)"},
                "ticksuffix": "%", "zeroline": False},
-        yaxis={"tickvals": list(range(len(names))), "ticktext": [plain(name, 14) for name in names],
+        yaxis={"tickvals": list(range(len(names))), "ticktext": [plain(name, 18) for name in names],
                "range": [len(names) - 0.4, -0.6], "zeroline": False},
         shapes=[{"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1,
                  "line": {"color": CAPACITY, "dash": "dash", "width": 1.5}}],

@@ -19,6 +19,7 @@ import polars as pl
 from unspool.errors import shown
 from unspool.results.result import Result
 from unspool.results.series import span_of
+from unspool.units import counted
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -66,11 +67,6 @@ def plain(text: object, length: int = 40) -> str:
 def colour_of(at: int) -> str:
     """The colour of the so-manieth thing; those beyond the palette share one."""
     return PALETTE[at] if at < len(PALETTE) else OTHER
-
-
-def counted(number: int, what: str = "job") -> str:
-    """A number of things, as in `1 job` or `2,500 jobs`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def finished(

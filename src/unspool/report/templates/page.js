@@ -33,8 +33,22 @@ function draw() {
     const colours = chosen(name);
     const data = colours ? [{...figure.data[0], marker: {...figure.data[0].marker, color: colours}}, ...figure.data.slice(1)]
       : figure.data;
-    Plotly.react(place, data, themed(figure.layout, place.clientWidth),
+    const size = root.classList.contains("printing") ? {width: place.clientWidth, height: place.clientHeight} : {};
+    Plotly.react(place, data, {...themed(figure.layout, place.clientWidth), ...size},
       {responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]]});
+  }
+}
+
+// On paper a picture is as wide as the sheet leaves room for, which is known only after it is drawn.
+function fitted(isFitted) {
+  for (const picture of document.querySelectorAll(".figure .main-svg")) {
+    if (isFitted) {
+      picture.setAttribute("viewBox", `0 0 ${picture.clientWidth} ${picture.clientHeight}`);
+      picture.style.width = picture.style.height = "100%";
+    } else {
+      picture.removeAttribute("viewBox");
+      picture.style.width = picture.style.height = "";
+    }
   }
 }
 
@@ -96,8 +110,8 @@ document.addEventListener("change", event => {
 unpack().then(() => {
   draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  addEventListener("beforeprint", () => { root.classList.add("printing"); draw(); });
-  addEventListener("afterprint", () => { root.classList.remove("printing"); draw(); });
+  addEventListener("beforeprint", () => { root.classList.add("printing"); draw(); fitted(true); });
+  addEventListener("afterprint", () => { root.classList.remove("printing"); fitted(false); draw(); });
 }).catch(error => {
   console.error(error);
   for (const place of document.querySelectorAll(".figure")) {

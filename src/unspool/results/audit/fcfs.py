@@ -5,6 +5,7 @@ from __future__ import annotations
 from unspool.results.audit.laws import Tally
 from unspool.results.audit.matching import Match
 from unspool.results.audit.replay import Pool, Progress, instants_of
+from unspool.units import counted
 
 __all__ = ["follow_fcfs", "note_missed"]
 
@@ -45,5 +46,5 @@ def _check_order(tally: Tally, pool: Pool, starts: list[int], tolerance: float) 
 def note_missed(tally: Tally, pool: Pool, now: float, job: int) -> None:
     """A job waits that may start."""
     start, name, size = pool.start[job], pool.found.ids[job], pool.size[job]
-    cores = f"{size} core" if size == 1 else f"{size} cores"
+    cores = counted(size, "core")
     tally.note(start - now, f"at {now:.10g} s job {name} ({cores}) may start; it starts at {start:.10g} s")
