@@ -11,6 +11,8 @@ job that is too large from hiding behind a small one that is too long. `now + es
 
 from __future__ import annotations
 
+import numpy as np
+
 from unspool.engine.bitset import WORD, lowest
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import CLASSES, NEVER, QUEUED, Array, Core
@@ -182,34 +184,34 @@ def _clear(core: Core, at: int) -> None:
 def _renew_leaf(waiting: Array, tree: Array, word: int) -> None:
     """Make the minima of a word over slots exact."""
     for kind in range(CLASSES):
-        tree[word]["least"][kind] = NEVER
+        tree[np.uint64(word)]["least"][np.uint64(kind)] = NEVER
     least_size = _HUGE
-    left = tree[word]["bits"]
+    left = tree[np.uint64(word)]["bits"]
     while left != 0:
         slot = (word << _SHIFT) + lowest(left)
         left &= left - 1
-        least_size = min(least_size, waiting[slot]["size"])
-        narrowest = _class_of(waiting[slot]["size"])
-        tree[word]["least"][narrowest] = min(tree[word]["least"][narrowest], waiting[slot]["estimate"])
+        least_size = min(least_size, waiting[np.uint64(slot)]["size"])
+        narrowest = _class_of(waiting[np.uint64(slot)]["size"])
+        tree[np.uint64(word)]["least"][np.uint64(narrowest)] = min(tree[np.uint64(word)]["least"][np.uint64(narrowest)], waiting[np.uint64(slot)]["estimate"])
     for kind in range(1, CLASSES):
-        tree[word]["least"][kind] = min(tree[word]["least"][kind], tree[word]["least"][kind - 1])
-    tree[word]["size"] = least_size
+        tree[np.uint64(word)]["least"][np.uint64(kind)] = min(tree[np.uint64(word)]["least"][np.uint64(kind)], tree[np.uint64(word)]["least"][kind - 1])
+    tree[np.uint64(word)]["size"] = least_size
 
 
 @inlined
 def _renew_node(tree: Array, word: int, first: int) -> None:
     """Make the minima of a word over words exact; `first` is the first of those."""
     for kind in range(CLASSES):
-        tree[word]["least"][kind] = NEVER
+        tree[np.uint64(word)]["least"][np.uint64(kind)] = NEVER
     least_size = _HUGE
-    left = tree[word]["bits"]
+    left = tree[np.uint64(word)]["bits"]
     while left != 0:
         child = first + lowest(left)
         left &= left - 1
-        least_size = min(least_size, tree[child]["size"])
+        least_size = min(least_size, tree[np.uint64(child)]["size"])
         for kind in range(CLASSES):
-            tree[word]["least"][kind] = min(tree[word]["least"][kind], tree[child]["least"][kind])
-    tree[word]["size"] = least_size
+            tree[np.uint64(word)]["least"][np.uint64(kind)] = min(tree[np.uint64(word)]["least"][np.uint64(kind)], tree[np.uint64(child)]["least"][np.uint64(kind)])
+    tree[np.uint64(word)]["size"] = least_size
 
 
 @compiled
@@ -240,17 +242,17 @@ def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) ->
         word_index = at >> _SHIFT
         descended = False
         if word_index < words:
-            left = tree[base + word_index]["bits"] & (_FULL << (at & _MASK)) & _FULL
+            left = tree[np.uint64(base + word_index)]["bits"] & (_FULL << (at & _MASK)) & _FULL
             while left != 0:
                 child = (word_index << _SHIFT) + lowest(left)
                 left &= left - 1
                 if level == 0:
-                    size = waiting[child]["size"]
-                    if size <= free and (size <= extra or now + waiting[child]["estimate"] <= shadow):
+                    size = waiting[np.uint64(child)]["size"]
+                    if size <= free and (size <= extra or now + waiting[np.uint64(child)]["estimate"] <= shadow):
                         return child
                 else:
-                    size = tree[below + child]["size"]
-                    if size <= free and (size <= extra or now + tree[below + child]["least"][widest] <= shadow):
+                    size = tree[np.uint64(below + child)]["size"]
+                    if size <= free and (size <= extra or now + tree[np.uint64(below + child)]["least"][np.uint64(widest)] <= shadow):
                         level -= 1
                         base = below
                         words = members
