@@ -135,7 +135,9 @@ def take_span(clock: Array, times: Array, gains: Array, start: float, end: float
 
 
 @compiled
-def move_span(clock: Array, times: Array, gains: Array, before: float, start: float, duration: float, cores: int) -> None:
+def move_span(
+    clock: Array, times: Array, gains: Array, before: float, start: float, duration: float, cores: int
+) -> None:
     """Cores that were promised for a while from `before` on are promised from an earlier start on."""
     _move(clock, times, gains, before, start, -cores)
     _move(clock, times, gains, before + duration, start + duration, cores)

@@ -192,9 +192,13 @@ def _renew_leaf(waiting: Array, tree: Array, word: int) -> None:
         left &= left - 1
         least_size = min(least_size, waiting[np.uint64(slot)]["size"])
         narrowest = _class_of(waiting[np.uint64(slot)]["size"])
-        tree[np.uint64(word)]["least"][np.uint64(narrowest)] = min(tree[np.uint64(word)]["least"][np.uint64(narrowest)], waiting[np.uint64(slot)]["estimate"])
+        tree[np.uint64(word)]["least"][np.uint64(narrowest)] = min(
+            tree[np.uint64(word)]["least"][np.uint64(narrowest)], waiting[np.uint64(slot)]["estimate"]
+        )
     for kind in range(1, CLASSES):
-        tree[np.uint64(word)]["least"][np.uint64(kind)] = min(tree[np.uint64(word)]["least"][np.uint64(kind)], tree[np.uint64(word)]["least"][kind - 1])
+        tree[np.uint64(word)]["least"][np.uint64(kind)] = min(
+            tree[np.uint64(word)]["least"][np.uint64(kind)], tree[np.uint64(word)]["least"][kind - 1]
+        )
     tree[np.uint64(word)]["size"] = least_size
 
 
@@ -210,7 +214,9 @@ def _renew_node(tree: Array, word: int, first: int) -> None:
         left &= left - 1
         least_size = min(least_size, tree[np.uint64(child)]["size"])
         for kind in range(CLASSES):
-            tree[np.uint64(word)]["least"][np.uint64(kind)] = min(tree[np.uint64(word)]["least"][np.uint64(kind)], tree[np.uint64(child)]["least"][np.uint64(kind)])
+            tree[np.uint64(word)]["least"][np.uint64(kind)] = min(
+                tree[np.uint64(word)]["least"][np.uint64(kind)], tree[np.uint64(child)]["least"][np.uint64(kind)]
+            )
     tree[np.uint64(word)]["size"] = least_size
 
 
@@ -252,7 +258,9 @@ def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) ->
                         return child
                 else:
                     size = tree[np.uint64(below + child)]["size"]
-                    if size <= free and (size <= extra or now + tree[np.uint64(below + child)]["least"][np.uint64(widest)] <= shadow):
+                    if size <= free and (
+                        size <= extra or now + tree[np.uint64(below + child)]["least"][np.uint64(widest)] <= shadow
+                    ):
                         level -= 1
                         base = below
                         words = members

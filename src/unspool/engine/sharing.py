@@ -4,7 +4,8 @@ An activity is one unknown: all its computations and messages move at one rate. 
 still rise gets an equal part of what is left; an activity rises by the least that its resources allow; what it cannot
 use is dealt out in the next round. This is SimGrid's fair-bottleneck solver with its two side effects: an activity
 that has closed goes on taking what it took in its last round, and a fat link loses only what the least of its users
-takes (`docs/background/contention.md`). The clean variant has neither.
+takes (`docs/background/contention.md`). The clean variant has neither. Indices in the loops are unsigned, so that none need
+be looked at for its sign.
 """
 
 from __future__ import annotations
@@ -264,8 +265,9 @@ def _leave_rounds(sharing: Sharing, slot: int, with_twins: bool) -> None:
         end = k + elements[np.uint64(k)]["run"]
         amount = elements[np.uint64(k)]["weight"] * step
         while k < end:
-            users[uses[np.uint64(k)]] -= 1
-            stale[uses[np.uint64(k)]] += amount
+            resource = uses[np.uint64(k)]
+            users[resource] -= 1
+            stale[resource] += amount
             k += 1
     for k in range(_first(activities, slot, True), _last(activities, slot, with_twins, True)):
         users[uses[np.uint64(k)]] -= 1
