@@ -4,25 +4,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.build import workload
 
-from unspool.engine.profile import add_span, begin_profile, drop_the_past, earliest_fit
+from unspool.engine.profile import begin_profile, drop_the_past, earliest_fit, move_span, take_span
 from unspool.engine.setup import no_plan, pose
+from unspool.engine.state import NEVER, longer
 from unspool.model.platform import Platform
 
 CORES, HORIZON = 8, 60
 
 
-def empty_profile():
+def empty_profile(jobs=0):
     core = pose(workload([(0, 1, 1, 1)]), Platform.pool(CORES)).state.core
     core.clock[0]["now"] = 0.0
     plan = no_plan(0)
+    room = 4 * jobs + 128
+    plan = plan._replace(times=longer(plan.times, room), gains=longer(plan.gains, room))
     begin_profile(core, plan)
-    return core.clock, plan.segments
+    return core.clock, plan.times, plan.gains
 
 
-def steps(clock, segments):
+def steps(clock, times, gains):
     """(time, free cores) of every step."""
-    first, last = int(clock[0]["first_segment"]), int(clock[0]["segments"])
-    return [(float(step["time"]), int(step["free"])) for step in segments[first:last]]
+    kept = slice(int(clock[0]["first_step"]), int(clock[0]["steps"]))
+    return list(zip(times[kept].tolist(), gains[kept].cumsum().tolist(), strict=True))
+
+
+def fit(profile, size, duration, start):
+    return earliest_fit(*profile, size, float(duration), float(start), NEVER, NEVER)
 
 
 def merged(free, now=0):
@@ -40,66 +47,95 @@ spans = st.lists(st.tuples(st.integers(0, HORIZON - 2), st.integers(1, 20), st.i
 
 
 def test_one_span_makes_three_steps():
-    clock, segments = empty_profile()
-    add_span(clock, segments, 5.0, 9.0, -3)
-    assert steps(clock, segments) == [(0, 8), (5, 5), (9, 8)]
+    profile = empty_profile()
+    take_span(*profile, 5.0, 9.0, 3)
+    assert steps(*profile) == [(0, 8), (5, 5), (9, 8)]
 
 
 def test_giving_back_a_part_leaves_the_rest():
-    clock, segments = empty_profile()
-    add_span(clock, segments, 5.0, 9.0, -3)
-    add_span(clock, segments, 7.0, 9.0, 3)
-    assert steps(clock, segments) == [(0, 8), (5, 5), (7, 8)]
+    profile = empty_profile()
+    take_span(*profile, 5.0, 9.0, 3)
+    take_span(*profile, 7.0, 9.0, -3)
+    assert steps(*profile) == [(0, 8), (5, 5), (7, 8)]
 
 
 def test_fit_may_end_exactly_where_cores_are_taken():
-    clock, segments = empty_profile()
-    add_span(clock, segments, 5.0, 9.0, -3)
-    assert earliest_fit(clock, segments, 8, 5.0, 0.0) == 0
-    assert earliest_fit(clock, segments, 8, 5.5, 0.0) == 9
-    assert earliest_fit(clock, segments, 5, 99.0, 0.0) == 0
+    profile = empty_profile()
+    take_span(*profile, 5.0, 9.0, 3)
+    assert fit(profile, 8, 5.0, 0.0) == 0
+    assert fit(profile, 8, 5.5, 0.0) == 9
+    assert fit(profile, 5, 99.0, 0.0) == 0
 
 
 @settings(deadline=None, max_examples=100)
 @given(spans)
 def test_spans_add_up_and_equal_neighbours_are_one_step(taken):
-    clock, segments = empty_profile()
+    profile = empty_profile()
     free = [CORES] * (HORIZON + 30)
     for start, length, cores in taken:
-        add_span(clock, segments, float(start), float(start + length), -cores)
+        take_span(*profile, float(start), float(start + length), cores)
         for t in range(start, start + length):
             free[t] -= cores
-    assert steps(clock, segments) == merged(free)
+    assert steps(*profile) == merged(free)
     for start, length, cores in taken:
-        add_span(clock, segments, float(start), float(start + length), cores)
-    assert steps(clock, segments) == [(0, CORES)]
+        take_span(*profile, float(start), float(start + length), -cores)
+    assert steps(*profile) == [(0, CORES)]
 
 
 @settings(deadline=None, max_examples=100)
 @given(taken=spans, size=st.integers(1, CORES), duration=st.integers(1, 40), start=st.integers(0, HORIZON))
 def test_earliest_fit_is_the_first_one_in_the_list(taken, size, duration, start):
-    clock, segments = empty_profile()
+    profile = empty_profile()
     free = [CORES] * (HORIZON + 30)
     for begin, length, cores in taken:
         if min(free[begin : begin + length]) >= cores:
-            add_span(clock, segments, float(begin), float(begin + length), -cores)
+            take_span(*profile, float(begin), float(begin + length), cores)
             for t in range(begin, begin + length):
                 free[t] -= cores
-    assert earliest_fit(clock, segments, size, float(duration), float(start)) == first_fit(free, size, duration, start)
+    assert fit(profile, size, duration, start) == first_fit(free, size, duration, start)
 
 
 @settings(deadline=None, max_examples=60)
 @given(taken=spans, instants=st.lists(st.integers(0, HORIZON), max_size=4).map(sorted))
 def test_dropping_the_past_keeps_what_is_now_and_later(taken, instants):
-    clock, segments = empty_profile()
+    profile = empty_profile()
     free = [CORES] * (HORIZON + 30)
     for start, length, cores in taken:
-        add_span(clock, segments, float(start), float(start + length), -cores)
+        take_span(*profile, float(start), float(start + length), cores)
         for t in range(start, start + length):
             free[t] -= cores
     for now in instants:
-        clock[0]["now"] = float(now)
-        drop_the_past(clock, segments)
-        found = steps(clock, segments)
-        assert found[0][0] <= now
-        assert [(max(time, now), cores) for time, cores in found] == merged(free, now)
+        profile[0][0]["now"] = float(now)
+        drop_the_past(*profile)
+        found = steps(*profile)
+        assert found == merged(free, now)
+
+
+@settings(deadline=None, max_examples=100)
+@given(taken=spans, moved=st.lists(st.tuples(st.integers(0, 11), st.integers(1, HORIZON)), max_size=8))
+def test_a_moved_span_is_one_lifted_out_and_put_earlier(taken, moved):
+    profile = empty_profile()
+    starts = [float(start) for start, _, _ in taken]
+    for start, length, cores in taken:
+        take_span(*profile, float(start), float(start + length), cores)
+    for which, by in moved:
+        if which < len(taken) and starts[which] > 0:
+            earlier = max(0.0, starts[which] - by)
+            move_span(*profile, starts[which], earlier, float(taken[which][1]), taken[which][2])
+            starts[which] = earlier
+    free = [CORES] * (HORIZON + 30)
+    for start, (_, length, cores) in zip(starts, taken, strict=True):
+        for t in range(int(start), int(start) + length):
+            free[t] -= cores
+    assert steps(*profile) == merged(free)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(65, 200), st.integers(1, 300))
+def test_a_long_profile_is_searched_in_blocks(count, at):
+    profile = empty_profile(count)
+    for k in range(count):
+        take_span(*profile, float(2 * k + 1), float(2 * k + 2), 1)
+    take_span(*profile, float(at), 1000.0, 1)
+    free = [CORES - (t % 2 == 1 and t < 2 * count) - (t >= at) for t in range(1001)]
+    assert steps(*profile)[:-1] == [step for step in merged(free) if step[0] < 1000]

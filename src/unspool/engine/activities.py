@@ -7,6 +7,8 @@ the heap, with the first end of its members.
 
 from __future__ import annotations
 
+import numpy as np
+
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.sharing import alone, deal_out
 from unspool.engine.state import NEVER, Array, Sharing
@@ -223,7 +225,24 @@ def _join(sharing: Sharing, slot: int, now: float) -> None:
         if other >= 0:
             beside[other]["before"] = k
         resources[resource]["first"] = k
+    _count(sharing, slot, 1)
     _soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
+
+
+@inlined
+def _count(sharing: Sharing, slot: int, sign: int) -> None:
+    """An activity begins to share (1), or shares no more (-1)."""
+    activities, uses, resources = sharing.activities, sharing.uses, sharing.resources
+    sharing.rule[0]["flows"] += sign
+    sharing.rule[0]["in_use"] += sign * activities[slot]["elements"]
+    first = activities[slot]["element"]
+    twins = first + activities[slot]["shared"]
+    for k in range(first, twins):
+        resources[uses[np.uint64(k)]]["users"] += sign
+    for k in range(twins, twins + activities[slot]["twins"]):
+        resources[uses[np.uint64(k)]]["twins"] += sign
+    for k in range(twins + activities[slot]["twins"], first + activities[slot]["elements"]):
+        resources[uses[np.uint64(k)]]["users"] += sign
 
 
 @compiled
@@ -286,6 +305,7 @@ def _leave(sharing: Sharing, slot: int) -> None:
     """An activity shares no more."""
     activities = sharing.activities
     _unlink(activities, sharing.uses, sharing.resources, sharing.beside, slot)
+    _count(sharing, slot, -1)
     if activities[slot]["next"] == slot:
         activities[slot]["dirty"] = 0
         _unschedule(sharing.rule, activities, sharing.heap, slot)

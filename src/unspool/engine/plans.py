@@ -17,8 +17,8 @@ __all__ = [
     "next_end",
     "room_to_plan",
     "rows_to_plan",
-    "segments_to_plan",
     "start_held",
+    "steps_to_plan",
 ]
 
 
@@ -216,8 +216,8 @@ def rows_to_plan(core: Core, place: Place | None) -> int:
 
 
 @compiled
-def segments_to_plan(clock: Array) -> int:
-    """Segments that the profile can need at the most before the next round.
+def steps_to_plan(clock: Array) -> int:
+    """Steps that the profile can need at the most before the next round.
 
     A job has two ends in it, old ones are dropped when they are half of it, and every running job may end.
     """
@@ -230,7 +230,7 @@ def room_to_plan(core: Core, place: Place | None, later: Later | None, plan: Pla
     if plan is None:
         return True
     queued = core.clock[0]["queued"]
-    if segments_to_plan(core.clock) > len(plan.segments) or queued > len(plan.plans):
+    if steps_to_plan(core.clock) > len(plan.times) or queued > len(plan.plans):
         return False
     if later is None:
         return True

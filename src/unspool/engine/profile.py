@@ -1,176 +1,171 @@
 """Free cores over time, as steps: what running jobs are expected to give back and what is promised to waiting ones.
 
-Segment k holds from its time up to the next one's. The last one has no end, and all cores are free in it. Neighbours
-that are equal are merged, and what lies in the past is dropped. Behind the last one stands a time that never comes.
+The first step stands for now and gains what is free now; each later one gains so many cores (or, below 0, loses them)
+at its time. No two have one time and none gains 0. Behind the last one stands a time that never comes. Indices that
+are known not to be below 0 are made unsigned in loops, which spares the machine a look at their sign.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import NEVER, Array, Core, Plan
 
 __all__ = [
-    "add_span",
     "begin_profile",
     "drop_the_past",
     "earliest_fit",
-    "earliest_fit_before",
     "give_back_time",
-    "most_free",
+    "move_span",
+    "take_span",
 ]
+
+_BLOCK = 32  # steps that are counted rather than searched
 
 
 @inlined
-def _copy(segments: Array, source: int, target: int) -> None:
-    """Field by field, which Numba compiles to two moves; a record as a whole becomes a call."""
-    segments[target]["time"] = segments[source]["time"]
-    segments[target]["free"] = segments[source]["free"]
+def _copy(times: Array, gains: Array, source: int, target: int) -> None:
+    times[np.uint64(target)] = times[np.uint64(source)]
+    gains[np.uint64(target)] = gains[np.uint64(source)]
 
 
 @compiled
 def begin_profile(core: Core, plan: Plan) -> None:
     """The profile of the running jobs alone, from now on."""
-    clock, running, segments = core.clock, core.running, plan.segments
-    segments[0]["time"] = clock[0]["now"]
-    segments[0]["free"] = clock[0]["free"]
+    clock, running, times, gains = core.clock, core.running, plan.times, plan.gains
+    times[0] = clock[0]["now"]
+    gains[0] = clock[0]["free"]
     count = 1
     for at in range(clock[0]["running"] - 1, -1, -1):
-        if running[at]["time"] > segments[count - 1]["time"]:
-            segments[count]["time"] = running[at]["time"]
-            segments[count]["free"] = segments[count - 1]["free"]
+        if running[at]["time"] > times[count - 1]:
+            times[count] = running[at]["time"]
+            gains[count] = 0
             count += 1
-        segments[count - 1]["free"] += running[at]["size"]
-    segments[count]["time"] = NEVER
-    clock[0]["first_segment"] = 0
-    clock[0]["segments"] = count
+        gains[count - 1] += running[at]["size"]
+    times[count] = NEVER
+    clock[0]["first_step"] = 0
+    clock[0]["steps"] = count
 
 
 @compiled
-def drop_the_past(clock: Array, segments: Array) -> None:
-    """Forget segments that are over; move the rest to the front when it is the smaller half."""
-    first = clock[0]["first_segment"]
-    last = clock[0]["segments"]
-    while first + 1 < last and segments[first + 1]["time"] <= clock[0]["now"]:
+def drop_the_past(clock: Array, times: Array, gains: Array) -> None:
+    """What has changed by now is free now; move the rest to the front when it is the smaller half."""
+    first = clock[0]["first_step"]
+    last = clock[0]["steps"]
+    while times[first + 1] <= clock[0]["now"]:
+        gains[first + 1] += gains[first]
         first += 1
-    clock[0]["first_segment"] = first
+    times[first] = clock[0]["now"]
     if 2 * first > last:
         for k in range(first, last + 1):
-            _copy(segments, k, k - first)
-        clock[0]["first_segment"] = 0
-        clock[0]["segments"] = last - first
-
-
-@compiled
-def _at(clock: Array, segments: Array, time: float) -> int:
-    """The segment that holds at a time (the first one for times before it)."""
-    low: int = clock[0]["first_segment"]
-    if time < segments[low + 1]["time"]:
-        return low  # now, which is asked for most often
-    count = clock[0]["segments"] - low
-    while count > 1:  # written so that the compiler needs no branch inside
-        half = count >> 1
-        low += half if segments[low + half]["time"] <= time else 0
-        count -= half
-    return low
-
-
-@compiled
-def add_span(clock: Array, segments: Array, start: float, end: float, cores: int) -> None:
-    """Free (or, below 0, take) cores from start to end."""
-    first = _at(clock, segments, start)
-    last = first
-    while segments[last + 1]["time"] <= end:
-        last += 1
-    splits_first = segments[first]["time"] < start
-    splits_last = segments[last]["time"] < end
-    if splits_first or splits_last:
-        _make_room(clock, segments, first, last, splits_first, splits_last)
-    if splits_first:
-        first += 1
-        last += 1
-        segments[first]["time"] = start
-    if splits_last:
-        last += 1
-        segments[last]["time"] = end
-    for k in range(first, last):
-        segments[k]["free"] += cores
-    joins_first = first > clock[0]["first_segment"] and segments[first]["free"] == segments[first - 1]["free"]
-    joins_last = segments[last]["free"] == segments[last - 1]["free"]
-    if joins_first or joins_last:
-        _close_up(clock, segments, first, last, joins_first, joins_last)
+            _copy(times, gains, k, k - first)
+        last -= first
+        first = 0
+    clock[0]["first_step"] = first
+    clock[0]["steps"] = last
 
 
 @inlined
-def _make_room(clock: Array, segments: Array, first: int, last: int, splits_first: bool, splits_last: bool) -> None:
-    """Double segment `first`, or `last`, or both; what comes behind moves up."""
-    count = clock[0]["segments"]
-    by = int(splits_first) + int(splits_last)
-    for k in range(count, last, -1):
-        _copy(segments, k, k + by)
-    if splits_last:
-        _copy(segments, last, last + by)
-    if splits_first:
-        for k in range(last, first - 1, -1):
-            _copy(segments, k, k + 1)
-    clock[0]["segments"] = count + by
+def _from(clock: Array, times: Array, time: float) -> int:
+    """The first step at a time or later, where the time is not past."""
+    low: int = clock[0]["first_step"] + 1
+    last = clock[0]["steps"]
+    while low + _BLOCK <= last and times[low + _BLOCK - 1] < time:
+        low += _BLOCK
+    at = low
+    for k in range(low, min(low + _BLOCK, last)):  # no branch depends on what is found
+        at += int(times[np.uint64(k)] < time)
+    return at
 
 
 @inlined
-def _close_up(clock: Array, segments: Array, first: int, last: int, joins_first: bool, joins_last: bool) -> None:
-    """Drop segment `first`, or `last`, or both, each equal to the one before it."""
-    count = clock[0]["segments"]
-    by = int(joins_first) + int(joins_last)
-    if joins_first:
-        for k in range(first + 1, last):
-            _copy(segments, k, k - 1)
-    for k in range(last + 1 if joins_last else last, count + 1):
-        _copy(segments, k, k - by)
-    clock[0]["segments"] = count - by
+def _insert(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> None:
+    for k in range(clock[0]["steps"], at - 1, -1):
+        _copy(times, gains, k, k + 1)
+    times[at] = time
+    gains[at] = cores
+    clock[0]["steps"] += 1
 
 
 @inlined
-def _run_from(segments: Array, look: int, begin: float, size: int, duration: float, end: float, own: float) -> float:
-    """From a segment on, the first time that begins a run of so many free cores of so long, or one that reaches `own`.
-
-    Gives up where no run that begins before `end` will do, and returns a time of `end` or later. One branch a segment,
-    nearly always taken: whether cores suffice is a choice between two values.
-    """
-    while begin < end:
-        following = segments[look + 1]["time"]
-        begin = begin if segments[look]["free"] >= size else following
-        if following >= min(begin + duration, own):
-            break
-        look += 1
-    return begin
+def _add(clock: Array, times: Array, gains: Array, at: int, cores: int) -> None:
+    """More (or, below 0, fewer) cores at a step, which goes when none are left."""
+    gains[at] += cores
+    if gains[at] == 0:
+        clock[0]["steps"] -= 1
+        for k in range(at, clock[0]["steps"] + 1):
+            _copy(times, gains, k + 1, k)
 
 
 @compiled
-def earliest_fit(clock: Array, segments: Array, size: int, duration: float, start: float) -> float:
-    """The earliest time from `start` on at which so many cores are free for so long."""
-    return _run_from(segments, _at(clock, segments, start), start, size, duration, NEVER, NEVER)
+def _gain(clock: Array, times: Array, gains: Array, time: float, cores: int) -> None:
+    """From a time on, so many cores more are free."""
+    if time <= times[clock[0]["first_step"]]:
+        gains[clock[0]["first_step"]] += cores
+        return
+    at = _from(clock, times, time)
+    if times[at] == time:
+        _add(clock, times, gains, at, cores)
+    else:
+        _insert(clock, times, gains, at, time, cores)
 
 
 @compiled
-def earliest_fit_before(
-    clock: Array, segments: Array, size: int, duration: float, start: float, end: float, own: float
+def _move(clock: Array, times: Array, gains: Array, before: float, after: float, cores: int) -> None:
+    """So many cores become free at an earlier time than before: a step moves, where it is theirs alone."""
+    source = _from(clock, times, before)
+    target = _from(clock, times, after)
+    goes = times[source] == before and gains[source] == cores
+    if goes and after > times[clock[0]["first_step"]] and times[target] != after:
+        for k in range(source, target, -1):
+            _copy(times, gains, k - 1, k)
+        times[target] = after
+        gains[target] = cores
+    else:
+        _gain(clock, times, gains, before, -cores)
+        _gain(clock, times, gains, after, cores)
+
+
+@compiled
+def take_span(clock: Array, times: Array, gains: Array, start: float, end: float, cores: int) -> None:
+    """Promise cores from start to end."""
+    _gain(clock, times, gains, start, -cores)
+    _gain(clock, times, gains, end, cores)
+
+
+@compiled
+def move_span(
+    clock: Array, times: Array, gains: Array, before: float, start: float, duration: float, cores: int
+) -> None:
+    """Cores that were promised for a while from `before` on are promised from an earlier start on."""
+    _move(clock, times, gains, before, start, -cores)
+    _move(clock, times, gains, before + duration, start + duration, cores)
+
+
+@compiled
+def earliest_fit(
+    clock: Array, times: Array, gains: Array, size: int, duration: float, start: float, end: float, own: float
 ) -> float:
     """The earliest time from `start` on, before `end`, at which so many cores are free for so long; else `own`.
 
-    `own` is when the job's present place begins: from there on its own cores are free for it.
+    `own` is when the job's present place begins: from there on its own cores are free for it. One branch a step,
+    nearly always taken: whether cores suffice is a choice between two values.
     """
-    begin = _run_from(segments, _at(clock, segments, start), start, size, duration, end, own)
-    return begin if begin < end else own
-
-
-@compiled
-def most_free(clock: Array, segments: Array, end: float) -> int:
-    """The most cores that are free at any time from now to `end`."""
-    at = clock[0]["first_segment"]
-    most: int = segments[at]["free"]
-    while segments[at + 1]["time"] < end:
+    at = clock[0]["first_step"]
+    free: int = gains[np.uint64(at)]
+    while times[np.uint64(at + 1)] <= start:
         at += 1
-        most = max(most, segments[at]["free"])
-    return most
+        free += gains[np.uint64(at)]
+    begin = start
+    while begin < end:
+        following = times[np.uint64(at + 1)]
+        begin = begin if free >= size else following
+        if following >= min(begin + duration, own):
+            break
+        at += 1
+        free += gains[np.uint64(at)]
+    return begin if begin < end else own
 
 
 @compiled
@@ -181,5 +176,5 @@ def give_back_time(core: Core, plan: Plan | None, job: int) -> None:
     now = core.clock[0]["now"]
     end = core.fate[job]["planned_end"]
     if now < end:
-        add_span(core.clock, plan.segments, now, end, core.jobs[job]["size"])
+        _move(core.clock, plan.times, plan.gains, end, now, core.jobs[job]["size"])
         core.clock[0]["freed_until"] = max(core.clock[0]["freed_until"], end)

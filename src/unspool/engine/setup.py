@@ -10,7 +10,7 @@ import polars as pl
 
 from unspool.engine.bitset import add, empty_bitset, word_count
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
-from unspool.engine.plans import rows_to_plan, segments_to_plan
+from unspool.engine.plans import rows_to_plan, steps_to_plan
 from unspool.engine.profiles import fluid_of, grow_fluid
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
 from unspool.engine.state import (
@@ -26,7 +26,6 @@ from unspool.engine.state import (
     PLAN,
     PLAN_ROW,
     ROW,
-    SEGMENT,
     SHADOW,
     SHAPE,
     WAITING,
@@ -222,7 +221,7 @@ def no_shadow() -> Array:
 def no_plan(jobs: int) -> Plan:
     """What conservative backfilling needs, with nothing planned yet."""
     return Plan(
-        np.zeros(_SPARE, SEGMENT), np.zeros(_SPARE, PLAN), np.zeros(_SPARE, ENDING),
+        np.zeros(_SPARE), np.zeros(_SPARE, np.int64), np.zeros(_SPARE, PLAN), np.zeros(_SPARE, ENDING),
         np.zeros(_SPARE, PLAN_ROW), np.zeros(jobs, HELD),
     )  # fmt: skip
 
@@ -266,7 +265,8 @@ def grow(state: State) -> State:
     if plan is not None:
         queued = int(clock["queued"])
         plan = plan._replace(
-            segments=longer(plan.segments, segments_to_plan(core.clock)),
+            times=longer(plan.times, steps_to_plan(core.clock)),
+            gains=longer(plan.gains, steps_to_plan(core.clock)),
             plans=longer(plan.plans, queued),
             ends=longer(plan.ends, queued),
             rows=longer(plan.rows, rows_to_plan(core, place)),

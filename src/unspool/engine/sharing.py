@@ -4,10 +4,13 @@ An activity is one unknown: all its computations and messages move at one rate. 
 still rise gets an equal part of what is left; an activity rises by the least that its resources allow; what it cannot
 use is dealt out in the next round. This is SimGrid's fair-bottleneck solver with its two side effects: an activity
 that has closed goes on taking what it took in its last round, and a fat link loses only what the least of its users
-takes (`docs/background/contention.md`). The clean variant has neither.
+takes (`docs/background/contention.md`). The clean variant has neither. Indices in the loops are unsigned, so that none
+need be looked at for its sign.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import NEVER, Array, Sharing
@@ -38,13 +41,15 @@ def deal_out(sharing: Sharing, leader: int) -> None:
     if sharing.rule[0]["has_fat"] != 0:
         fat = _list_resources(sharing, sharing.listed_fat, still_open, with_twins, True)
     while still_open > 0:
+        sharing.rule[0]["mark"] += 1
         shared = _divide(sharing, shared)
         fat = _divide_fat(sharing, fat)
         for at in range(still_open):
             _rise(sharing, sharing.members[at], with_twins)
-        is_out = _round_off(sharing.left, sharing.listed, shared)
-        is_out = _take_of_fat(resources, sharing.left, sharing.share, sharing.listed_fat, fat) or is_out
-        still_open = _close(sharing, still_open, with_twins, is_out)
+        _take_of_fat(resources, sharing.left, sharing.share, sharing.listed_fat, fat)
+        _round_off(sharing, sharing.listed, shared)
+        _round_off(sharing, sharing.listed_fat, fat)
+        still_open = _close(sharing, still_open, with_twins)
 
 
 @compiled
@@ -86,14 +91,41 @@ def _last(activities: Array, slot: int, with_twins: bool, fat: bool) -> int:
 @compiled
 def _list_resources(sharing: Sharing, listed: Array, count: int, with_twins: bool, fat: bool) -> int:
     """List the resources that the members use, whole and undivided."""
+    rule = sharing.rule
+    if count == rule[0]["flows"] and rule[0]["in_use"] >= len(sharing.resources):
+        return _list_all(sharing, listed, with_twins, fat)
+    return _list_of_members(sharing, listed, count, with_twins, fat)
+
+
+@compiled
+def _list_all(sharing: Sharing, listed: Array, with_twins: bool, fat: bool) -> int:
+    """Where all are of one component: every resource that somebody uses."""
+    resources = sharing.resources
+    found = 0
+    for resource in range(len(resources)):
+        users = resources[resource]["users"]
+        if with_twins:
+            users += resources[resource]["twins"]
+        if users > 0 and (resources[resource]["is_fat"] != 0) == fat:
+            sharing.users[resource] = users
+            sharing.left[resource] = resources[resource]["capacity"]
+            sharing.stale[resource] = NEVER if fat else 0.0
+            listed[found] = resource
+            found += 1
+    return found
+
+
+@compiled
+def _list_of_members(sharing: Sharing, listed: Array, count: int, with_twins: bool, fat: bool) -> int:
+    """Where others share elsewhere: what the members use."""
     activities, uses, users, marks = sharing.activities, sharing.uses, sharing.users, sharing.marks
     sharing.rule[0]["mark"] += 1
     mark = sharing.rule[0]["mark"]
     found = 0
     for at in range(count):
-        slot = sharing.members[at]
+        slot = sharing.members[np.uint64(at)]
         for k in range(_first(activities, slot, fat), _last(activities, slot, with_twins, fat)):
-            resource = uses[k]
+            resource = uses[np.uint64(k)]
             if marks[resource] != mark:
                 marks[resource] = mark
                 users[resource] = 0
@@ -111,9 +143,9 @@ def _divide(sharing: Sharing, count: int) -> int:
     left, users, listed = sharing.left, sharing.users, sharing.listed
     kept = 0
     for at in range(count):
-        resource = listed[at]
+        resource = listed[np.uint64(at)]
         if users[resource] > 0:
-            listed[kept] = resource
+            listed[np.uint64(kept)] = resource
             kept += 1
             sharing.share[resource] = left[resource] / users[resource]
             left[resource] -= sharing.stale[resource]
@@ -126,9 +158,9 @@ def _divide_fat(sharing: Sharing, count: int) -> int:
     listed = sharing.listed_fat
     kept = 0
     for at in range(count):
-        resource = listed[at]
+        resource = listed[np.uint64(at)]
         if sharing.users[resource] > 0:
-            listed[kept] = resource
+            listed[np.uint64(kept)] = resource
             kept += 1
             sharing.share[resource] = sharing.left[resource]
             sharing.resources[resource]["least"] = sharing.stale[resource]
@@ -142,21 +174,21 @@ def _rise(sharing: Sharing, slot: int, with_twins: bool) -> None:
     share = sharing.share
     first, last = _first(activities, slot, False), _last(activities, slot, with_twins, False)
     first_fat, last_fat = _first(activities, slot, True), _last(activities, slot, with_twins, True)
-    step = activities[slot]["bound"] - activities[slot]["rate"]
+    step = activities[np.uint64(slot)]["bound"] - activities[np.uint64(slot)]["rate"]
     step = _least_step(elements, uses, share, first, last, step)
     step = _least_step(elements, uses, share, first_fat, last_fat, step)
-    activities[slot]["step"] = step
-    activities[slot]["rate"] += step
+    activities[np.uint64(slot)]["step"] = step
+    activities[np.uint64(slot)]["rate"] += step
     k = first
     while k < last:
-        end = k + elements[k]["run"]
-        amount = elements[k]["weight"] * step
+        end = k + elements[np.uint64(k)]["run"]
+        amount = elements[np.uint64(k)]["weight"] * step
         while k < end:
-            left[uses[k]] -= amount
+            left[uses[np.uint64(k)]] -= amount
             k += 1
     for k in range(first_fat, last_fat):
-        least = min(sharing.resources[uses[k]]["least"], elements[k]["weight"] * step)
-        sharing.resources[uses[k]]["least"] = least
+        least = min(sharing.resources[uses[np.uint64(k)]]["least"], elements[np.uint64(k)]["weight"] * step)
+        sharing.resources[uses[np.uint64(k)]]["least"] = least
 
 
 @inlined
@@ -164,82 +196,80 @@ def _least_step(elements: Array, uses: Array, share: Array, first: int, last: in
     """The least of a step and what some elements allow. Those that weigh the same are divided once."""
     k = first
     while k < last:
-        end = k + elements[k]["run"]
-        weight = elements[k]["weight"]
+        end = k + elements[np.uint64(k)]["run"]
+        weight = elements[np.uint64(k)]["weight"]
         one = other = third = fourth = NEVER
         while k + 3 < end:  # four at a time, for each must be done before the next can begin
-            one = min(one, share[uses[k]])
-            other = min(other, share[uses[k + 1]])
-            third = min(third, share[uses[k + 2]])
-            fourth = min(fourth, share[uses[k + 3]])
+            one = min(one, share[uses[np.uint64(k)]])
+            other = min(other, share[uses[np.uint64(k + 1)]])
+            third = min(third, share[uses[np.uint64(k + 2)]])
+            fourth = min(fourth, share[uses[np.uint64(k + 3)]])
             k += 4
         while k < end:
-            one = min(one, share[uses[k]])
+            one = min(one, share[uses[np.uint64(k)]])
             k += 1
         step = min(step, min(min(one, other), min(third, fourth)) / weight)
     return step
 
 
 @compiled
-def _round_off(left: Array, listed: Array, count: int) -> bool:
-    """Too little of a resource is nothing. Once is enough, as it only grows less; True where some has nothing left."""
-    is_out = False
-    for at in range(count):
-        if left[listed[at]] < NOTHING_LEFT:
-            left[listed[at]] = 0.0
-            is_out = True
-    return is_out
-
-
-@compiled
-def _take_of_fat(resources: Array, left: Array, share: Array, listed: Array, count: int) -> bool:
-    """A fat link loses what the least of its users rose by; True where one has nothing left."""
+def _take_of_fat(resources: Array, left: Array, share: Array, listed: Array, count: int) -> None:
+    """A fat link loses what the least of its users rose by."""
     for at in range(count):
         left[listed[at]] -= min(share[listed[at]], resources[listed[at]]["least"])
-    return _round_off(left, listed, count)
 
 
 @compiled
-def _close(sharing: Sharing, count: int, with_twins: bool, is_out: bool) -> int:
+def _round_off(sharing: Sharing, listed: Array, count: int) -> None:
+    """Too little of a resource is nothing. Once is enough, as it only grows less; those who use it are marked."""
+    left = sharing.left
+    for at in range(count):
+        if left[listed[np.uint64(at)]] < NOTHING_LEFT:
+            left[listed[np.uint64(at)]] = 0.0
+            _mark_users(sharing, listed[np.uint64(at)])
+
+
+@compiled
+def _mark_users(sharing: Sharing, resource: int) -> None:
+    """Write the mark of the round on the activities that use a resource."""
+    k = sharing.resources[resource]["first"]
+    while k >= 0:
+        sharing.activities[sharing.beside[k]["activity"]]["mark"] = sharing.rule[0]["mark"]
+        k = sharing.beside[k]["next"]
+
+
+@compiled
+def _close(sharing: Sharing, count: int, with_twins: bool) -> int:
     """Activities at their bound, or with a resource of which nothing is left, rise no more; returns how many do."""
-    activities, uses, left, members = sharing.activities, sharing.uses, sharing.left, sharing.members
+    activities, members, mark = sharing.activities, sharing.members, sharing.rule[0]["mark"]
     kept = 0
     for at in range(count):
-        slot = members[at]
-        closes = activities[slot]["rate"] == activities[slot]["bound"]
-        if is_out and not closes:
-            closes = _has_none(uses, left, _first(activities, slot, False), _last(activities, slot, with_twins, False))
-            closes = closes or _has_none(
-                uses, left, _first(activities, slot, True), _last(activities, slot, with_twins, True)
-            )
-        if closes:
-            _leave_rounds(sharing, slot)
+        slot = members[np.uint64(at)]
+        if activities[slot]["rate"] == activities[slot]["bound"] or activities[slot]["mark"] == mark:
+            _leave_rounds(sharing, slot, with_twins)
         else:
-            members[kept] = slot
+            members[np.uint64(kept)] = slot
             kept += 1
     return kept
 
 
 @inlined
-def _has_none(uses: Array, left: Array, first: int, last: int) -> bool:
-    """Whether nothing is left of a resource that some elements are of."""
-    found = False
-    for k in range(first, last):
-        if left[uses[k]] == 0.0:
-            found = True
-            break
-    return found
-
-
-@inlined
-def _leave_rounds(sharing: Sharing, slot: int) -> None:
+def _leave_rounds(sharing: Sharing, slot: int, with_twins: bool) -> None:
     """An activity rises no more, but goes on taking what it took last, unless all is clean."""
-    activities, elements, uses = sharing.activities, sharing.elements, sharing.uses
+    activities, elements, uses, users, stale = (
+        sharing.activities, sharing.elements, sharing.uses, sharing.users, sharing.stale,
+    )  # fmt: skip
     step = 0.0 if sharing.rule[0]["clean"] != 0 else activities[slot]["step"]
-    first_fat = _first(activities, slot, True)
-    for k in range(activities[slot]["element"], first_fat):
-        sharing.users[uses[k]] -= 1
-        sharing.stale[uses[k]] += elements[k]["weight"] * step
-    for k in range(first_fat, activities[slot]["element"] + activities[slot]["elements"]):
-        sharing.users[uses[k]] -= 1
-        sharing.stale[uses[k]] = min(sharing.stale[uses[k]], elements[k]["weight"] * step)
+    k, last = _first(activities, slot, False), _last(activities, slot, with_twins, False)
+    while k < last:
+        end = k + elements[np.uint64(k)]["run"]
+        amount = elements[np.uint64(k)]["weight"] * step
+        while k < end:
+            resource = uses[np.uint64(k)]
+            users[resource] -= 1
+            stale[resource] += amount
+            k += 1
+    for k in range(_first(activities, slot, True), _last(activities, slot, with_twins, True)):
+        users[uses[np.uint64(k)]] -= 1
+        amount = elements[np.uint64(k)]["weight"] * step
+        stale[uses[np.uint64(k)]] = min(stale[uses[np.uint64(k)]], amount)

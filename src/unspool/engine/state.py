@@ -17,7 +17,7 @@ __all__ = [
     "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
     "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOST", "LOT", "MACHINE", "MOVE", "NEVER", "NODE",
     "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "RESOURCE",
-    "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SEGMENT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT",
+    "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT",
     "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess", "Later",
     "Links", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
 ]  # fmt: skip
@@ -63,8 +63,8 @@ CLOCK = np.dtype(
         # Conservative.
         ("planning", "i8"),  # 1: profile and plans are kept
         ("in_queue_order", "i8"),  # 1: plans move forward in queue order, not in that of their starts
-        ("segments", "i8"),
-        ("first_segment", "i8"),
+        ("steps", "i8"),
+        ("first_step", "i8"),
         ("plans", "i8"),
         ("freed_until", "f8"),  # the end of the time that became free since plans were last moved
         ("plan_ends", "i8"),
@@ -119,7 +119,6 @@ WAITING = np.dtype([("estimate", "f8"), ("size", "i8"), ("job", "i8")], align=Tr
 CLASSES = 6  # of sizes in the queue's index: up to 3, 7, 15, 31, 63, and any; a word then fills a cache line
 WORD = np.dtype([("bits", "i8"), ("size", "i8"), ("least", "f8", (CLASSES,))], align=True)
 ENDING = np.dtype([("time", "f8"), ("size", "i8"), ("job", "i8")], align=True)
-SEGMENT = np.dtype([("time", "f8"), ("free", "i8")], align=True)
 PLAN = np.dtype([("start", "f8"), ("estimate", "f8"), ("size", "i8"), ("slot", "i8"), ("job", "i8")], align=True)
 MACHINE = np.dtype(
     [
@@ -275,6 +274,8 @@ SHARING = np.dtype(
         ("top", "i8"),  # elements that were ever in use
         ("due", "i8"),  # entries of the heap
         ("dirty", "i8"),  # components whose rates are out of date
+        ("flows", "i8"),  # activities that share now,
+        ("in_use", "i8"),  # and their elements
         ("mark", "i8"),  # counts searches, so that nothing need be unmarked
         ("touched", "i8"),  # links that the task in the making uses
         ("latency", "f8"),  # of the task in the making,
@@ -292,6 +293,8 @@ RESOURCE = np.dtype(
         ("is_fat", "i8"),  # 1: each user may have all of it
         ("twin", "i8"),  # one of equal capacity that tasks often load alike, as the way up of a host; -1: there is none
         ("first", "i8"),  # element on it, -1 for none
+        ("users", "i8"),  # elements on it that are no twins,
+        ("twins", "i8"),  # and those that are
         ("least", "f8"),  # in the rounds: of a fat one the least that a user takes
     ],
     align=True,
@@ -450,7 +453,8 @@ class Later(NamedTuple):
 class Plan(NamedTuple):
     """What conservative backfilling has promised."""
 
-    segments: Array
+    times: Array  # of the steps of free cores over time
+    gains: Array  # how many more are free from each of them on
     plans: Array  # sorted by (start, slot)
     ends: Array  # the same jobs by the end of their plan, as `running`; only where plans hold machines
     rows: Array  # machines of the plans, in lists

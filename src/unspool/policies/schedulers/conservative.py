@@ -7,14 +7,7 @@ from typing import ClassVar
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, start_held
-from unspool.engine.profile import (
-    add_span,
-    begin_profile,
-    drop_the_past,
-    earliest_fit,
-    earliest_fit_before,
-    most_free,
-)
+from unspool.engine.profile import begin_profile, drop_the_past, earliest_fit, move_span, take_span
 from unspool.engine.queue import next_waiting
 from unspool.engine.running import renew_overdue
 from unspool.engine.state import NEVER, Array, Core, Later, Place, Plan
@@ -22,6 +15,8 @@ from unspool.policies.base import CONSERVATIVE, OrderedScheduler
 from unspool.policies.orders import QueueOrder
 
 __all__ = ["Conservative", "conservative"]
+
+_WIDE = 1 << 62  # wider than any job
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ def conservative(core: Core, place: Place | None, later: Later | None, plan: Pla
     if renew_overdue(core) or clock[0]["planning"] == 0:
         _plan_all_again(core, place, later, plan)
     else:
-        drop_the_past(clock, plan.segments)
+        drop_the_past(clock, plan.times, plan.gains)
         if clock[0]["freed_until"] > clock[0]["now"]:
             if clock[0]["in_queue_order"] != 0:
                 _move_in_queue_order(core, place, later, plan)
@@ -77,10 +72,7 @@ def _find_start(
     size = core.jobs[job]["size"]
     estimate = core.fate[job]["estimate"]
     while start < end:
-        if own < 0:
-            start = earliest_fit(clock, plan.segments, size, estimate, start)
-        else:
-            start = earliest_fit_before(clock, plan.segments, size, estimate, start, end, until)
+        start = earliest_fit(clock, plan.times, plan.gains, size, estimate, start, end, until)
         if start >= end or fits_from(core, place, later, plan, own, job, start):
             break
         start = next_end(core, plan, start)
@@ -121,12 +113,18 @@ def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: i
     plans[at]["job"] = job
     plans[at]["size"] = size
     plans[at]["estimate"] = estimate
-    end = start + estimate
     plan.held[job]["start"] = start
-    core.fate[job]["planned_end"] = end
-    if start < NEVER:  # it is, while machines are down that it needs
-        add_span(core.clock, plan.segments, start, end, -size)
-        hold_picked(core, place, later, plan, job, end)
+    core.fate[job]["planned_end"] = start + estimate
+    if start < NEVER:  # it is not, while machines are down that it needs
+        hold_picked(core, place, later, plan, job, start + estimate)
+
+
+@inlined
+def _promise(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
+    """Give the plan at a position its first start."""
+    if start < NEVER:
+        take_span(core.clock, plan.times, plan.gains, start, start + plan.plans[at]["estimate"], plan.plans[at]["size"])
+    _put(core, place, later, plan, at, start)
 
 
 @compiled
@@ -144,7 +142,7 @@ def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: 
     for at in range(count):
         clock[0]["plans"] = at  # those before it are placed
         start = _find_start(core, place, later, plan, plans[at]["job"], -1, clock[0]["now"], NEVER, NEVER)
-        _put(core, place, later, plan, at, start)
+        _promise(core, place, later, plan, at, start)
     clock[0]["plans"] = count
 
 
@@ -186,29 +184,44 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
 
     A job that fits no earlier keeps its place. Where cores in all decide, it had no earlier fit at the last pass, so a
     new one begins before the end of the time that became free since then; jobs behind it in this order free time after
-    its plan only, where its own cores are.
+    its plan only, where its own cores are. For the same reason, what one found no room for before some time, those
+    behind it that are as wide and as long do not find either: the narrowest and the shortest are remembered.
     """
     clock, plans = core.clock, plan.plans
-    most = most_free(clock, plan.segments, clock[0]["freed_until"])
+    now = clock[0]["now"]
+    narrow_size = short_size = _WIDE
+    narrow_estimate = short_estimate = NEVER
+    narrow_until = short_until = now
     for at in range(clock[0]["plans"]):
-        if later is None and plans[at]["size"] > most:
-            continue
-        start = plans[at]["start"]
-        end = min(start, clock[0]["freed_until"]) if later is None else start
-        best = _find_start(core, place, later, plan, plans[at]["job"], plans[at]["job"], clock[0]["now"], end, start)
+        start, size, estimate = plans[at]["start"], plans[at]["size"], plans[at]["estimate"]
+        begin, end = now, start
+        if later is None:
+            end = min(start, clock[0]["freed_until"])
+            if size >= narrow_size and estimate >= narrow_estimate:
+                begin = narrow_until
+            if size >= short_size and estimate >= short_estimate:
+                begin = max(begin, short_until)
+            if begin >= end:
+                continue
+        best = _find_start(core, place, later, plan, plans[at]["job"], plans[at]["job"], begin, end, start)
+        if size <= narrow_size:
+            narrow_size, narrow_estimate, narrow_until = size, estimate, min(best, end)
+        if estimate <= short_estimate:
+            short_size, short_estimate, short_until = size, estimate, min(best, end)
         if best < start:
-            clock[0]["freed_until"] = max(clock[0]["freed_until"], start + plans[at]["estimate"])
+            clock[0]["freed_until"] = max(clock[0]["freed_until"], start + estimate)
             _bring_forward(core, place, later, plan, at, best)
-            most = most_free(clock, plan.segments, clock[0]["freed_until"])
 
 
 @compiled
 def _bring_forward(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
     """Lift a plan out and put it at an earlier start."""
-    plans = plan.plans
-    before, estimate = plans[at]["start"], plans[at]["estimate"]
-    add_span(core.clock, plan.segments, before, before + estimate, plans[at]["size"])
-    let_go(core, later, plan, plans[at]["job"])
+    before, estimate, size = plan.plans[at]["start"], plan.plans[at]["estimate"], plan.plans[at]["size"]
+    if before < NEVER:
+        move_span(core.clock, plan.times, plan.gains, before, start, estimate, size)
+        let_go(core, later, plan, plan.plans[at]["job"])
+    else:
+        take_span(core.clock, plan.times, plan.gains, start, start + estimate, size)
     _put(core, place, later, plan, at, start)
 
 
@@ -258,7 +271,7 @@ def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: P
             at = clock[0]["plans"]
             clock[0]["plans"] = at + 1
             _write(core, plan.plans, at, job)
-            _put(core, place, later, plan, at, start)
+            _promise(core, place, later, plan, at, start)
         slot = next_waiting(core, slot + 1)
 
 
