@@ -119,7 +119,7 @@ class ClusterKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     OnPremises: tuple[OnPremisesKeys, ...] = ()
     Billing: _Billing = "always"
     Burst: str | BurstAfter = "cheapest"
-    Placement: Literal["cheapest-fit"] = "cheapest-fit"
+    Placement: Literal["cheapest-fit", "largest-size", "least-added-cost"] = "cheapest-fit"
     Seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
 
 
