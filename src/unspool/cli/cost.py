@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
@@ -21,6 +21,7 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
+from unspool.faces.cloud.changes import parse_changes
 from unspool.faces.cloud.config import CostConfig, read_config
 from unspool.faces.cloud.jobs import selected, unix_time
 from unspool.faces.cloud.outputs import write_costs
@@ -29,6 +30,8 @@ from unspool.metrics.cost import bands
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms.catalogue import read_catalogue
+from unspool.plugins import build
+from unspool.policies.base import BindingScheduler
 from unspool.results.costs import Costs, costs_of
 from unspool.results.run import run as simulate
 from unspool.results.store import check_free
@@ -36,12 +39,22 @@ from unspool.workloads.files import replaced
 
 __all__ = ["cost"]
 
-_OWN_PLACEMENT = "cheapest-fit"
+cost = App(
+    name="cost",
+    help="Say what the jobs of a log would cost in the cloud, and what waiting it would save.",
+    help_format="plaintext",
+)
+cost.command(
+    "unspool.cli.advise:advise_on",
+    name="advise",
+    help="Try other set-ups, and tell the cheapest for each wait, with the command that gives it.",
+)
 
 Flag = Parameter(negative=(), show_default=False)
 
 
-def cost(
+@cost.default
+def cost_of(
     jobs: Path | None = None,
     /,
     *,
@@ -57,6 +70,7 @@ def cost(
     format: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     policy: str | None = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
     seed: int | None = None,
     replicas: int = 1,
     json: Annotated[bool, Flag] = False,
@@ -100,6 +114,8 @@ def cost(
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     policy
         How jobs are placed on machines. Without it, as configured: cheapest-fit.
+    set
+        Another value for a key of the configuration, as in IdleTime=60.
     seed
         For the reclaims of spot instances. Without it, as configured: 0.
     replicas
@@ -120,7 +136,7 @@ def cost(
     has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
-    settings = read_config(config)
+    settings = read_config(config, parse_changes(set or []))
     settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
     types = read_catalogue(catalogue)
     platform = settings.platform(types)
@@ -156,9 +172,9 @@ def cost(
 
 def _on_sharing(settings: CostConfig) -> list[str]:
     """That a scheduler of another kind does not heed what the configuration says of sharing."""
-    if settings.shares or settings.placement.partition(":")[0] == _OWN_PLACEMENT:
+    if settings.shares or isinstance(build("schedulers", settings.placement), BindingScheduler):
         return []
-    return [f"{settings.placement} lets jobs share instances: ShareInstances: false is for {_OWN_PLACEMENT}"]
+    return [f"{settings.placement} lets jobs share instances: ShareInstances: false is for placements of the cloud"]
 
 
 def _costs(

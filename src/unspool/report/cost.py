@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_type
+from unspool.report.bands import bands_sections
 from unspool.report.content import Cell, Column, Page, Section, Split, Table, Tile, rejected_table, table_of
 from unspool.report.figures import cost_over_time, waits_compared
 from unspool.report.figures.instances import cost_against_wait, instance_states, waiting_saved
@@ -69,6 +70,7 @@ def cost_page(costs: Costs) -> Page:
             Section(waits.layout.meta["heading"], ["waits"], note=_on_waits(summary)),
             *(Section(next(iter(shown.values())).layout.meta["heading"], list(shown)) for shown in more if shown),
             Section("The main figures", pairs=_rows(summary)),
+            *bands_sections(summary),
             *([Section("What it runs on", tables=[types])] if types.rows else []),
             *(Section(f"Who pays: by {table.names[0]}", tables=[table]) for table in groups),
         ],

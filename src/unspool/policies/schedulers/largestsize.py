@@ -42,4 +42,4 @@ def largest_kind(place: Place, elastic: Elastic, shape: int, plan: int, count: i
         )
         if is_larger and kind_fits(place, elastic, shape, other) and is_allowed(elastic, other, count):
             found = other
-    return found  # type: ignore[no-any-return]
+    return found

@@ -145,7 +145,7 @@ def _best_kind(place: Place, elastic: Elastic, shape: int, plan: int, count: int
             usd = _usd_of_new(place, elastic, shape, kind, plan, run_s)
             if usd < least_usd:
                 found, least_usd = kind, usd
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @compiled
