@@ -96,7 +96,7 @@ def advise_on(
         read_log(jobs, format, RunConfig(columns=columns or []).column_map()),
         settings, starttime, endtime, queues, projects,
     )  # fmt: skip
-    window = {
+    window: dict[str, Any] = {
         "starttime": None if starttime is None else unix_time(starttime, "--starttime"),
         "endtime": None if endtime is None else unix_time(endtime, "--endtime"),
     }
@@ -135,11 +135,11 @@ def _trial(changes: Mapping[str, Any], summaries: list[dict[str, Any]]) -> Trial
         return None
     one = summaries[0]
     names = ("total_cost_usd", "mean_wait_s", "p95_wait_s")
-    figures = [one[name] for name in names]
+    cost_usd, mean_s, p95_s = (one[name] for name in names)
     if len(summaries) > 1:
         band = bands(summaries)
-        figures = [band[name]["mean"] for name in names]
-    return Trial(dict(changes), *figures, jobs=one["jobs"], rejected=one["rejected"])
+        cost_usd, mean_s, p95_s = (band[name]["mean"] for name in names)
+    return Trial(dict(changes), cost_usd, mean_s, p95_s, one["jobs"], one["rejected"])
 
 
 def _command(words: list[str], given: Mapping[str, Any], trial: Trial) -> str:

@@ -2,7 +2,8 @@
 
 From the configuration that is given, one key after another is changed to the value that is best for a weight of waits
 against money, until no single change helps: first for money alone, then for waits alone, then for the exchange rate
-between the two ends; and changes that make no difference are taken back. Of all that was tried, those are told than which none is both cheaper and quicker.
+between the two ends; and changes that make no difference are taken back. Of all that was tried, those are told than
+which none is both cheaper and quicker.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from unspool.engine.shares import HOUR_S
 from unspool.faces.cloud.config import CostConfig
+from unspool.model.cloud import SpotRule
 
 __all__ = ["Advice", "Trial", "advise", "knobs", "pareto"]
 
@@ -156,7 +158,7 @@ def knobs(config: CostConfig) -> dict[str, list[Any]]:
         f"{cluster}ShareInstances": [not config.shares],
     }
     minutes = [rule.max_minutes for rule in config.spot_rules]
-    if len(minutes) < 2 and all(rule.queue is rule.project is rule.max_cores is None for rule in config.spot_rules):
+    if len(minutes) < 2 and all(SpotRule(rule.max_minutes) == rule for rule in config.spot_rules):
         found["consumption_model_mapping.maximum_minutes_for_spot"] = [
             most for most in _MINUTES_OF_SPOT if [most] != (minutes or [0])
         ]
