@@ -17,7 +17,7 @@ from unspool.engine.shares import HOUR_S
 from unspool.faces.cloud.config import CostConfig
 from unspool.model.cloud import SpotRule
 
-__all__ = ["Advice", "Trial", "advise", "knobs", "pareto"]
+__all__ = ["Advice", "Trial", "advise", "apart", "knobs", "pareto"]
 
 Changes = Mapping[str, Any]
 
@@ -30,6 +30,7 @@ _GREAT = r".*[.](24|32|48|96)xlarge$"
 _BURSTS = ("cheapest", {"after": 600}, {"after": 3600}, "never")
 _SHARES = (0.0, 0.5, 1.5, 2.0)
 _GIB = 2**30
+_NEAR_USD, _NEAR_S = 0.01, 0.05  # shares by which two trials are hardly different
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def advise(
     for trial in pareto(search.trials):
         search.simplify(trial)
     trials = search.trials
-    return Advice(configured, tuple(pareto(trials)), len(search.seen), len(search.seen) - len(trials))
+    return Advice(configured, tuple(apart(pareto(trials))), len(search.seen), len(search.seen) - len(trials))
 
 
 def _best(trials: Iterable[Trial], usd_per_hour: float) -> Trial:
@@ -146,6 +147,23 @@ def pareto(trials: Iterable[Trial]) -> list[Trial]:
     found: list[Trial] = []
     for trial in sorted(trials, key=lambda one: (one.cost_usd, one.mean_wait_s, len(one.changes), repr(one.changes))):
         if not found or trial.mean_wait_s < found[-1].mean_wait_s:
+            found.append(trial)
+    return found
+
+
+def apart(best: Sequence[Trial]) -> list[Trial]:
+    """The best from cheap to quick, without those that are hardly dearer and hardly quicker than the one before.
+
+    The cheapest and the quickest are always there.
+
+    >>> made = [Trial({}, usd, wait_s, 0.0, 1, 0) for usd, wait_s in ((100, 90), (100.5, 89), (101, 60), (101.2, 59))]
+    >>> [(trial.cost_usd, trial.mean_wait_s) for trial in apart(made)]
+    [(100, 90), (101, 60), (101.2, 59)]
+    """
+    found = list(best[:1])
+    for trial in best[1:]:
+        is_dearer = trial.cost_usd > found[-1].cost_usd * (1.0 + _NEAR_USD)
+        if is_dearer or trial.mean_wait_s < found[-1].mean_wait_s * (1.0 - _NEAR_S) or trial is best[-1]:
             found.append(trial)
     return found
 
