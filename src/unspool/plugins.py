@@ -24,6 +24,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "conservative": "unspool.policies.schedulers.conservative:Conservative",
         "filler": "unspool.policies.schedulers.filler:Filler",
         "cheapest-fit": "unspool.policies.schedulers.cheapestfit:CheapestFit",
+        "largest-size": "unspool.policies.schedulers.largestsize:LargestSize",
+        "least-added-cost": "unspool.policies.schedulers.leastaddedcost:LeastAddedCost",
         "sjf": "unspool.policies.schedulers.ordered:Sjf",
         "ljf": "unspool.policies.schedulers.ordered:Ljf",
         "saf": "unspool.policies.schedulers.ordered:Saf",

@@ -24,26 +24,25 @@ from tests.oracles.cloud_parts import (
 from unspool.engine.draws import uniform
 from unspool.model.cloud import Cloud
 
-RECLAIMS = 4  # purpose of the draws; a number never changes its meaning
+RECLAIMS = 5  # purpose of the draws; a number never changes its meaning
 
 
 def replay(workload, platform, seed=0, reclaim_after=None):
     """Run the workload on a platform with a cloud.
 
-    `reclaim_after(type_name, ordinal)` is how many seconds after its start the ordinal-th spot instance of a type is
-    reclaimed; without it, it is drawn.
+    `reclaim_after(line, ordinal)` is how many seconds after its start the ordinal-th spot instance that is started for
+    the job on a line of the workload is reclaimed; without it, it is drawn.
     """
     return Replay(workload, platform, reclaim_after or drawn(platform.cloud, seed)).run()
 
 
 def drawn(cloud: Cloud, seed):
     """Seconds to the reclaim: exponential, with the chance a minute that the cloud gives."""
-    names = [kind.name for kind in cloud.types]
 
-    def reclaim_after(name, ordinal):
+    def reclaim_after(line, ordinal):
         if cloud.reclaim_per_minute == 0.0:
             return math.inf
-        u = float(uniform(seed, RECLAIMS, np.array([names.index(name)]), ordinal)[0])
+        u = float(uniform(seed, RECLAIMS, np.array([line]), ordinal)[0])
         return -math.log1p(-u) / -math.log1p(-cloud.reclaim_per_minute) * 60
 
     return reclaim_after
@@ -147,7 +146,11 @@ class Replay:
         return min(times, default=math.inf)
 
     def idle_stop(self, machine):
-        return math.inf if machine.empty_since is None else machine.empty_since + self.cloud.idle_s
+        return math.inf if machine.empty_since is None else machine.empty_since + self.idle_of(machine.price)
+
+    def idle_of(self, price):
+        """For how long an instance of that price is kept without a job."""
+        return self.cloud.idle_s
 
     def burst_at(self, job):
         return job.submit + self.cloud.burst_after_s
@@ -270,14 +273,11 @@ class Replay:
 
     def place(self, job, now, may_start):
         """Hold all the hosts of a job, those that are there first, or none."""
-        bursts = now >= self.burst_at(job)
-        hosts = self.with_room(job, bursts)[: job.hosts]
-        missing = job.hosts - len(hosts)
-        if missing:
-            kind = self.cheapest(job, missing) if may_start and bursts else None
+        hosts, kind = self.choose(job, now, now >= self.burst_at(job), may_start)
+        if len(hosts) < job.hosts:
             if kind is None:
                 return
-            hosts += [self.start_machine(kind, job, now) for _ in range(missing)]
+            hosts += [self.start_machine(kind, job, now) for _ in range(job.hosts - len(hosts))]
         attempt = Attempt(job, hosts)
         self.attempts.append(attempt)
         self.waiting.remove(job)
@@ -286,6 +286,12 @@ class Replay:
             machine.empty_since = None
             self.touch(machine)
         self.begin(attempt, now)
+
+    def choose(self, job, now, bursts, may_start):
+        """The machines that are there and are to be hosts, and the type of those to be started; None if none may be."""
+        hosts = self.with_room(job, bursts)[: job.hosts]
+        missing = job.hosts - len(hosts)
+        return hosts, self.to_start(job, missing) if missing and may_start and bursts else None
 
     def with_room(self, job, bursts):
         """The machines that could take a host of the job, the best first."""
@@ -307,7 +313,7 @@ class Replay:
         fullness = machine.fullness() if self.cloud.shares else 0.0
         return kind, price, -fullness, machine.changed, machine.number
 
-    def cheapest(self, job, count):
+    def to_start(self, job, count):
         live = self.live()
         return next((kind for kind in self.sold(job, job.plan) if self.within_limits(kind, count, live)), None)
 
@@ -319,8 +325,8 @@ class Replay:
         machine.up = now if machine.up_at <= now else None
         machine.started_for = job.job_id
         if job.plan == "spot":
-            ordinal = sum(other.type == kind.name and other.plan == "spot" for other in self.machines)
-            machine.reclaim_at = now + self.reclaim_after(kind.name, ordinal)
+            ordinal = sum(other.started_for == job.job_id and other.plan == "spot" for other in self.machines)
+            machine.reclaim_at = now + self.reclaim_after(job.line, ordinal)
         self.machines.append(machine)
         return machine
 

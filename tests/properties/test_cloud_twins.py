@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.cloud import replay
 from tests.oracles.cloud_money import bill
+from tests.oracles.cloud_saving import PLACEMENTS, replay_with
 from tests.strategies_cloud import cloud_platforms, cloud_workloads
 
 from unspool.results.costs import costs_of
@@ -42,8 +43,19 @@ def attempts_of(result):
 @settings(deadline=None, max_examples=300)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_engine_and_twin_agree(workload, platform, seed):
-    expected = replay(workload, platform, seed)
-    result = run(workload, platform, policy="cheapest-fit", seed=seed)
+    check_against(replay(workload, platform, seed), workload, platform, "cheapest-fit", seed)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@settings(deadline=None, max_examples=200)
+@given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
+def test_engine_and_twin_agree_on_other_placements(placement, workload, platform, seed):
+    check_against(replay_with(placement, workload, platform, seed), workload, platform, placement, seed)
+
+
+def check_against(expected, workload, platform, placement, seed):
+    """Every attempt and the life of every machine are those of the twin."""
+    result = run(workload, platform, policy=placement, seed=seed)
     assert sorted(result.rejected["job_id"]) == sorted(job_id for job_id, _ in expected.rejected)
     assert in_order(attempts_of(result)) == in_order(expected.attempts)
     found = result.machines.sort("machine").to_dicts()

@@ -23,7 +23,8 @@ def assert_same_journal(jobs, platform, name, plain):
 
 
 def test_every_built_in_has_a_twin_in_plain_python():
-    assert {*PLAIN, "cheapest-fit"} == set(BUILT_IN["schedulers"])  # that one is driven by no view
+    placements = {"cheapest-fit", "largest-size", "least-added-cost"}  # driven by no view
+    assert {*PLAIN, *placements} == set(BUILT_IN["schedulers"])
 
 
 @settings(deadline=None, max_examples=40)

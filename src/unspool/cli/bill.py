@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from unspool.cli.comparison import shown_time
@@ -26,7 +26,9 @@ def print_bill(summary: Mapping[str, Any]) -> None:
         f"{shown(str(summary['workload']))}: {jobs}" + f"; prices: {where}" * bool(where),
     )
     print_text("")
-    print_table(("wait", "here", "in the log"), _waits(summary))
+    print_table(
+        ("wait", "here", *(["5% of seeds", "95%"] if "bands" in summary else []), "in the log"), _waits(summary)
+    )
     print_text("")
     for line in _sentences(summary):
         print_text(line)
@@ -53,16 +55,19 @@ def _costs(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-def _band(summary: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def _band(summary: Mapping[str, Any], name: str, told: Callable[[float | None], str] = money) -> tuple[str, ...]:
     if "bands" not in summary:
         return ()
-    band = summary["bands"][name]
-    return money(band["p5"]), money(band["p95"])
+    band = summary["bands"].get(name, {"p5": None, "p95": None})
+    return told(band["p5"]), told(band["p95"])
 
 
 def _waits(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
     rows = {"mean": "mean_wait_s", "median": "median_wait_s", "p95": "p95_wait_s", "max": "max_wait_s"}
-    return [(name, _time(summary[key]), _time(summary[f"logged_{key}"])) for name, key in rows.items()]
+    return [
+        (name, _time(summary[key]), *_band(summary, key, _time), _time(summary[f"logged_{key}"]))
+        for name, key in rows.items()
+    ]
 
 
 def _time(seconds: float | None) -> str:

@@ -22,6 +22,7 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
+from unspool.faces.cloud.changes import parse_changes
 from unspool.faces.cloud.commit import with_commitments
 from unspool.faces.cloud.config import CostConfig, fixed_only, read_config
 from unspool.faces.cloud.jobs import selected, unix_time
@@ -32,6 +33,8 @@ from unspool.metrics.cost import bands
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms.catalogue import read_catalogue
+from unspool.plugins import build
+from unspool.policies.base import BindingScheduler
 from unspool.results.costs import Costs, costs_of
 from unspool.results.run import run as simulate
 from unspool.results.store import check_free, versions
@@ -40,8 +43,8 @@ from unspool.workloads.files import replaced
 
 __all__ = ["app", "cost"]
 
+_ADVISE = "Try other set-ups, and tell the cheapest for each wait, with the command that gives it."
 _COMMIT = "Say which savings plans and reserved instances would have made a bill least."
-_OWN_PLACEMENT = "cheapest-fit"
 _COMPARE = """Hold several set-ups against each other, and against the log: one table, one page.
 
 For example: unspool cost compare sacct.txt -c a.yml -c b.yml -o OUT"""
@@ -49,6 +52,7 @@ For example: unspool cost compare sacct.txt -c a.yml -c b.yml -o OUT"""
 Flag = Parameter(negative=(), show_default=False)
 
 app = App(name="cost", help_format="plaintext")
+app.command("unspool.cli.advise:advise_on", name="advise", help=_ADVISE)
 app.command("unspool.cli.commit:commit", name="commit", help=_COMMIT)
 app.command("unspool.cli.costcompare:compare", name="compare", help=_COMPARE)
 
@@ -71,6 +75,7 @@ def cost(
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     policy: str | None = None,
     on_premises: Annotated[bool, Parameter(name="--on-premises", negative=(), show_default=False)] = False,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
     seed: int | None = None,
     replicas: int = 1,
     json: Annotated[bool, Flag] = False,
@@ -118,6 +123,8 @@ def cost(
     on_premises
         Start nothing in the cloud, as with Burst: never: jobs run on the configured machines on premises and on
         reserved instances.
+    set
+        Another value for a key of the configuration, as in IdleTime=60.
     seed
         For the reclaims of spot instances. Without it, as configured: 0.
     replicas
@@ -145,7 +152,8 @@ def cost(
     has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
-    settings = fixed_only(read_config(config)) if on_premises else read_config(config)
+    settings = read_config(config, parse_changes(set or []))
+    settings = fixed_only(settings) if on_premises else settings
     settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
     types = read_catalogue(*catalogue or ())
     platform = settings.platform(types)
@@ -186,9 +194,9 @@ def cost(
 
 def _on_sharing(settings: CostConfig) -> list[str]:
     """That a scheduler of another kind does not heed what the configuration says of sharing."""
-    if settings.shares or settings.placement.partition(":")[0] == _OWN_PLACEMENT:
+    if settings.shares or isinstance(build("schedulers", settings.placement), BindingScheduler):
         return []
-    return [f"{settings.placement} lets jobs share instances: ShareInstances: false is for {_OWN_PLACEMENT}"]
+    return [f"{settings.placement} lets jobs share instances: ShareInstances: false is for placements of the cloud"]
 
 
 def _costs(

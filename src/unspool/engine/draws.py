@@ -13,7 +13,7 @@ from unspool.engine.state import Array
 __all__ = ["FAILURES", "ORDER", "RECLAIMS", "REPAIRS", "draw", "uniform"]
 
 # A number never changes its meaning.
-ORDER, FAILURES, REPAIRS, RECLAIMS = 1, 2, 3, 4
+ORDER, FAILURES, REPAIRS, RECLAIMS = 1, 2, 3, 5  # 4 was reclaims by type of instance
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 

@@ -178,6 +178,7 @@ def with_cloud(
         lots=_lots(asked, used, workload, platform),
         packed=np.zeros(len(used), np.int64),
         ranked=np.zeros(len(used), np.int64),
+        weights=np.zeros((count, 2)),
     )
     elastic.nodes["tree"] = -1
     _deal_packing(elastic, asked, used, workload, cloud)
@@ -203,6 +204,9 @@ def _rule(cloud: Cloud, fixed: int, workload: Workload, seed: int) -> Array:
     rule["seed"] = seed % (1 << 64)
     rule["looked"] = -1
     rule["may_start"] = not math.isinf(cloud.burst_after_s)
+    for plan in (ON_DEMAND, SPOT):
+        per_core = [price / kind.cores for kind in cloud.types if (price := _price(kind, plan)) is not None]
+        rule["core_usd"][:, plan - ON_DEMAND] = min(per_core, default=0.0)
     return rule
 
 
@@ -229,6 +233,7 @@ def _kinds(cloud: Cloud, groups: int) -> Array:
     kinds["group"] = groups + np.arange(len(cloud.types))
     for plan in (ON_DEMAND, SPOT):
         prices = [(_price(kind, plan), kind.cores) for kind in cloud.types]
+        kinds["usd"][:, plan - ON_DEMAND] = [math.inf if price is None else price for price, _ in prices]
         kinds["rank"][:, plan - ON_DEMAND] = _ranks(
             [(math.inf if price is None else _weight(cloud, price, cores),) for price, cores in prices]
         )
@@ -285,8 +290,17 @@ def _lots(asked: Asked, used: Array, workload: Workload, platform: Platform) -> 
     # Where a predictor says which are spot jobs, those that can run in one way only still do.
     lots["spot_below"] = np.where(on_demand, np.where(spot, _spot_below(cloud, workload)[used], 0.0), NEVER)
     lots["losses"] = np.where(on_demand, 0, -_NO_LIMIT)  # those that can only run on spot are tried there again
+    lots["line"] = _lines(workload)[used]
     lots["burst_at"] = workload.table["submit_time"].to_numpy()[used] + cloud.burst_after_s
     return lots
+
+
+def _lines(workload: Workload) -> Array:
+    """What tells jobs apart also where others are left out: their lines in the log, or else their places."""
+    lines = workload.column("line")
+    if lines.null_count() or lines.n_unique() < len(lines):
+        return np.arange(len(workload))
+    return np.asarray(lines.to_numpy())
 
 
 def spot_jobs(cloud: Cloud, workload: Workload) -> Array:
@@ -355,7 +369,7 @@ def _with_machines(state: State, place: Place, elastic: Elastic, count: int) -> 
     )  # fmt: skip
     elastic = elastic._replace(
         instances=longer(elastic.instances, count), capacity=longer(elastic.capacity, count),
-        nodes=longer(elastic.nodes, count),
+        nodes=longer(elastic.nodes, count), weights=longer(elastic.weights, count),
     )  # fmt: skip
     later = state.later
     if later is not None:

@@ -18,16 +18,19 @@ from unspool.engine.order import note_end
 from unspool.engine.state import DECIDE, LOST, QUEUED, ROOM, Array, Core, Elastic, Order, Place
 
 __all__ = [
-    "ANYWAY", "ON_DEMAND", "SPOT", "arm_stop", "bring_up", "broken_off", "cheapest_kind",
-    "fixed_that_fit", "has_room_for", "hold_machines", "index_machine", "is_stale_end", "leave_machines",
-    "lose_instance", "may_start_one", "next_tick", "only_stops_are_left", "room_for_stops", "start_instance",
-    "stop_if_idle", "tree_of", "wake",
+    "ANYWAY", "BY_PRICE", "LARGEST", "LEAST_ADDED", "ON_DEMAND", "SPOT", "arm_stop", "bring_up", "broken_off",
+    "cheapest_kind", "fixed_that_fit", "has_room_for", "hold_machines", "idle_of", "index_machine", "is_allowed",
+    "is_stale_end", "kind_fits", "leave_machines", "lose_instance", "may_start_one", "next_tick",
+    "only_stops_are_left", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
 ]  # fmt: skip
 
 _RESERVED, ON_DEMAND, SPOT = 1, 2, 3
 # The trees of the index: machines that are paid anyway, and the instances of each plan.
 ANYWAY = 0
+# How machines are chosen for jobs that are bound to them.
+BY_PRICE, LARGEST, LEAST_ADDED = 0, 1, 2
 _SPARE = 64  # events beyond those that are counted: ticks, wakes
+_KEPT_MOST = 48.0  # times the idle time, however little a machine costs
 
 
 @inlined
@@ -45,7 +48,7 @@ def may_start_one(elastic: Elastic) -> bool:
 
 
 @compiled
-def _is_allowed(elastic: Elastic, kind: int, count: int) -> bool:
+def is_allowed(elastic: Elastic, kind: int, count: int) -> bool:
     """Whether the limits leave room for so many instances of a kind."""
     quotas, kinds = elastic.quotas, elastic.kinds
     for at in (0, kinds[kind]["quota"]):
@@ -64,9 +67,15 @@ def cheapest_kind(place: Place, elastic: Elastic, shape: int, plan: int, count: 
         kind = by_price[plan - ON_DEMAND, at]
         if kind < 0:
             return -1
-        if _fits(place.need, elastic.room, shape, kind) and _is_allowed(elastic, kind, count):
+        if kind_fits(place, elastic, shape, kind) and is_allowed(elastic, kind, count):
             return kind  # type: ignore[no-any-return]
     return -1
+
+
+@inlined
+def kind_fits(place: Place, elastic: Elastic, shape: int, kind: int) -> bool:
+    """Whether an empty instance of a type has what a host needs."""
+    return _fits(place.need, elastic.room, shape, kind)
 
 
 @compiled
@@ -96,6 +105,16 @@ def next_tick(rule: Array, time: float) -> float:
     return math.ceil((rule[0]["epoch"] + time) / every) * every - rule[0]["epoch"]  # type: ignore[no-any-return]
 
 
+@inlined
+def idle_of(elastic: Elastic, kind: int, plan: int) -> float:
+    """How long an instance of a type is kept without a job: the less it costs, the longer, where that is asked for."""
+    rule, usd = elastic.rule, elastic.kinds[kind]["usd"][plan - ON_DEMAND]
+    times = 1.0
+    if rule[0]["idle_usd"] > 0.0:
+        times = _KEPT_MOST if usd * _KEPT_MOST <= rule[0]["idle_usd"] else rule[0]["idle_usd"] / usd
+    return rule[0]["idle"] * times  # type: ignore[no-any-return]
+
+
 @compiled
 def start_instance(core: Core, place: Place, elastic: Elastic, kind: int, plan: int, job: int) -> int:
     """Start an instance for a job: it can be used, or planned with, from now on. Returns its number."""
@@ -114,6 +133,9 @@ def start_instance(core: Core, place: Place, elastic: Elastic, kind: int, plan: 
     instances[machine]["stop_armed"] = 0
     instances[machine]["hold"] = -1
     instances[machine]["rank"] = kinds[kind]["rank"][plan - ON_DEMAND]
+    instances[machine]["usd"] = kinds[kind]["usd"][plan - ON_DEMAND]
+    instances[machine]["idle"] = idle_of(elastic, kind, plan)
+    instances[machine]["ends"] = now
     elastic.nodes[machine]["tree"] = -1
     place.machines[machine]["group"] = kinds[kind]["group"]
     for resource in range(place.free.shape[1]):
@@ -122,8 +144,8 @@ def start_instance(core: Core, place: Place, elastic: Elastic, kind: int, plan: 
     if rule[0]["binds"] == 0:
         push_event(core.clock, core.events, instances[machine]["up"], UP, machine)
     if plan == SPOT and rule[0]["reclaims"] > 0.0:
-        chance = draw(rule[0]["seed"], RECLAIMS, kind, kinds[kind]["ordinal"])
-        kinds[kind]["ordinal"] += 1
+        chance = draw(rule[0]["seed"], RECLAIMS, elastic.lots[job]["line"], elastic.lots[job]["drawn"])
+        elastic.lots[job]["drawn"] += 1
         after = -math.log1p(-chance) / rule[0]["reclaims"] * 60.0
         push_event(core.clock, core.events, now + after, RECLAIM, machine)
     return machine
@@ -217,9 +239,22 @@ def leave_machines(core: Core, place: Place | None, elastic: Elastic | None, job
             instances[machine]["hold"] = following
         if following >= 0:
             holds[following]["before"] = before
+        if elastic.lots[job]["ends"] >= instances[machine]["ends"]:
+            _expect_end(elastic, machine)
         index_machine(place, elastic, machine)
         if _is_empty(place, elastic, machine):
             arm_stop(core, elastic, machine)
+
+
+@compiled
+def _expect_end(elastic: Elastic, machine: int) -> None:
+    """Note when the last of the jobs that hold a machine is expected to end, after one has left it."""
+    last = -math.inf
+    row = elastic.instances[machine]["hold"]
+    while row >= 0:
+        last = max(last, elastic.lots[elastic.holds[row]["job"]]["ends"])
+        row = elastic.holds[row]["next"]
+    elastic.instances[machine]["ends"] = last
 
 
 @inlined
@@ -251,7 +286,7 @@ def arm_stop(core: Core, elastic: Elastic, machine: int) -> None:
     instances[machine]["empty_since"] = now
     if instances[machine]["stop_armed"] == 0:
         instances[machine]["stop_armed"] = 1
-        push_event(core.clock, core.events, now + elastic.rule[0]["idle"], STOP, machine)
+        push_event(core.clock, core.events, now + instances[machine]["idle"], STOP, machine)
 
 
 @compiled
@@ -269,7 +304,7 @@ def stop_if_idle(core: Core, place: Place | None, elastic: Elastic | None, machi
         instances[machine]["stop_armed"] = 1
         push_event(core.clock, core.events, core.clock[0]["now"] + max(elastic.rule[0]["idle"], 60.0), STOP, machine)
         return
-    due = instances[machine]["empty_since"] + elastic.rule[0]["idle"]
+    due = instances[machine]["empty_since"] + instances[machine]["idle"]
     if due <= core.clock[0]["now"]:
         _end_instance(core, place, elastic, machine)
     else:

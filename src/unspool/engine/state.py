@@ -203,6 +203,11 @@ ELASTIC = np.dtype(
         ("starved", "i8"),  # 1: limits keep machines from a job, so that none is kept for another
         ("guesses", "i8"),  # 1: a predictor says how long jobs run, and so which are spot jobs
         ("binds", "i8"),  # 1: jobs are bound to machines that still boot; 0: a machine is there when it is up
+        ("placement", "i8"),  # how machines are chosen for jobs that are bound to them, by `engine/instances.py`
+        ("core_usd", "f8", (2,)),  # the least price of a core for an hour, on demand and on spot
+        ("room_share", "f8"),  # how much of that a core is worth that a new machine has left over,
+        ("wait_usd", "f8"),  # what it is worth that a job waits an hour less,
+        ("idle_usd", "f8"),  # and the price of an hour of a machine that is kept for `idle`; 0: all are
     ],
     align=True,
 )
@@ -211,8 +216,8 @@ KIND = np.dtype(
         ("vcpus", "i8"),
         ("quota", "i8"),  # of its family
         ("group", "i8"),
-        ("ordinal", "i8"),  # how many were started on spot
         ("rank", "i8", (2,)),  # where its machines stand among others, on demand and on spot: the lower, the sooner
+        ("usd", "f8", (2,)),  # for an hour, on demand and on spot; infinite: not sold so
     ],
     align=True,
 )
@@ -230,6 +235,9 @@ INSTANCE = np.dtype(
         ("stop_armed", "i8"),  # 1: an idle stop is on the heap
         ("hold", "i8"),  # the first of the rows that hold it, -1 for none
         ("rank", "i8"),
+        ("usd", "f8"),  # for an hour; 0 for a machine of the platform
+        ("idle", "f8"),  # how long it is kept without a job
+        ("ends", "f8"),  # when the last of the jobs that hold it is expected to end
     ],
     align=True,
 )
@@ -258,6 +266,9 @@ LOT = np.dtype(
         ("waits", "i8"),  # 1: it found no room, and waits until something changes or for a tick
         ("burst_at", "f8"),  # from when on instances may be used, or started, for it
         ("pack", "i8"),  # its place in the order of packing
+        ("line", "i8"),  # of the log,
+        ("drawn", "i8"),  # and how many spot instances were started for it
+        ("ends", "f8"),  # when it is expected to end, from its placing on
     ],
     align=True,
 )
@@ -510,6 +521,7 @@ class Elastic(NamedTuple):
     lots: Array  # `LOT` of each job
     packed: Array  # jobs in the order of packing
     ranked: Array  # scratch: places of waiting jobs in that order
+    weights: Array  # scratch: [at, k] dollars that a picked machine adds to the bill, then seconds that it lives longer
 
 
 class Sharing(NamedTuple):

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from unspool.errors import InputError, UnknownName, shown
 
-__all__ = ["converted", "read_document"]
+__all__ = ["converted", "parse_value", "read_document"]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -51,6 +51,18 @@ def read_document(path: str | os.PathLike[str], what: str, forms: str) -> Any:
         text = f"line {mark.line + 1}: {getattr(error, 'problem', '')}" if mark else str(error)
         reason = shown(" ".join(text.split()), 200)
         raise InputError(f"{path}: not valid {Path(path).suffix[1:].upper()}: {reason}") from error
+
+
+def parse_value(text: str) -> Any:
+    """A value that stands alone, written as in YAML; ValueError where it is not.
+
+    >>> parse_value("[a, 2, 2:00]"), parse_value("true")
+    (['a', 2, '2:00'], True)
+    """
+    try:
+        return _parse_yaml(text)
+    except Exception as error:  # whatever the parser stumbles over
+        raise ValueError(shown(" ".join(str(getattr(error, "problem", "") or error).split()), 200)) from error
 
 
 def converted(content: Any, struct: type[S], where: str) -> S:

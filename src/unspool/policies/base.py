@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from unspool.policies.view import Job, View
 
 __all__ = [
-    "CHEAPEST_FIT", "CONSERVATIVE", "EASY", "FCFS", "FILLER", "OUTSIDE", "Annotate", "CompiledScheduler", "Decision",
+    "CHEAPEST_FIT", "CONSERVATIVE", "EASY", "FCFS", "FILLER", "OUTSIDE", "Annotate", "BindingScheduler",
+    "CompiledScheduler", "Decision",
     "Kill",    "OrderedScheduler", "Predictor", "Reject", "Scheduler", "Start", "Tell", "WakeAt",
 ]  # fmt: skip
 
@@ -127,6 +128,20 @@ class CompiledScheduler:
         """Carry out one round at once, so that a policy of your own can leave an instant to this one."""
         view.let_decide(self)
         return ()
+
+
+@dataclass(frozen=True)
+class BindingScheduler(CompiledScheduler):
+    """A scheduler that starts machines and binds jobs to them when they are placed, also to those that still boot."""
+
+    code: ClassVar[int] = CHEAPEST_FIT
+    title: ClassVar[str]
+    placement: ClassVar[int]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """What its choices weigh, by the names of `ELASTIC`: nothing, unless it says so."""
+        return dict.fromkeys(("room_share", "wait_usd", "idle_usd"), 0.0)
 
 
 @dataclass(frozen=True)

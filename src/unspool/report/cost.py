@@ -11,6 +11,7 @@ import polars as pl
 
 from unspool.errors import shown
 from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_provider, cost_by_type
+from unspool.report.bands import bands_sections
 from unspool.report.commitments import commitment_figures, commitment_sections
 from unspool.report.content import Cell, Column, Page, Section, Split, Table, Tile, rejected_table, table_of
 from unspool.report.figures import cost_over_time, waits_compared
@@ -76,6 +77,7 @@ def cost_page(costs: Costs) -> Page:
             *(Section(next(iter(drawn.values())).layout.meta["heading"], list(drawn)) for drawn in more if drawn),
             *commitment_sections(costs.commitments),
             Section("The main figures", pairs=_rows(summary)),
+            *bands_sections(summary),
             *([Section("What it runs on", tables=[types, *_providers(costs)])] if types.rows else []),
             *(Section(f"Who pays: by {table.names[0]}", tables=[table]) for table in groups),
         ],

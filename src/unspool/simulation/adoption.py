@@ -13,7 +13,7 @@ from unspool.engine.queue import empty_slots, fill_slot
 from unspool.engine.setup import no_later, no_plan, no_shadow
 from unspool.engine.state import GUESS, RULE, USAGE, Array, Core, Guess, Order, State
 from unspool.errors import InputError
-from unspool.policies.base import CHEAPEST_FIT, CONSERVATIVE, EASY, CompiledScheduler, OrderedScheduler
+from unspool.policies.base import CONSERVATIVE, EASY, BindingScheduler, CompiledScheduler, OrderedScheduler
 from unspool.policies.orders import Multifactor, QueueOrder
 
 if TYPE_CHECKING:
@@ -29,12 +29,16 @@ def adopt(engine: Engine, policy: CompiledScheduler) -> State:
     shadow = no_shadow() if policy.code == EASY else None
     plan = no_plan(len(state.core.jobs)) if policy.code == CONSERVATIVE else None
     clock["in_queue_order"] = isinstance(policy, OrderedScheduler) and policy.order is not None
-    if (policy.code == CHEAPEST_FIT) and state.elastic is None:
-        raise InputError("cheapest-fit starts machines: it needs a platform with a cloud")
+    if isinstance(policy, BindingScheduler) and state.elastic is None:
+        raise InputError(f"{policy.title} starts machines: it needs a platform with a cloud")
     if state.elastic is not None and state.place is not None:
-        state.elastic.rule["binds"] = policy.code == CHEAPEST_FIT
+        state.elastic.rule["binds"] = isinstance(policy, BindingScheduler)
+        if isinstance(policy, BindingScheduler):
+            state.elastic.rule["placement"] = policy.placement
+            for name, weight in policy.weights.items():
+                state.elastic.rule[name] = weight
         state.elastic.rule["guesses"] = policy.predictor is not None
-        state = state._replace(later=None if policy.code == CHEAPEST_FIT else no_later(state.place))
+        state = state._replace(later=None if isinstance(policy, BindingScheduler) else no_later(state.place))
     guess = _guess(engine, policy)
     changing = state.order
     if (policy.queue_order, guess is None) != engine.ordered_by:

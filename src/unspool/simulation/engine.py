@@ -25,7 +25,7 @@ from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload, rejected_table
-from unspool.policies.base import CHEAPEST_FIT, OUTSIDE, CompiledScheduler, Decision, Scheduler
+from unspool.policies.base import CHEAPEST_FIT, OUTSIDE, BindingScheduler, CompiledScheduler, Decision, Scheduler
 from unspool.policies.orders import Fcfs as FcfsOrder
 from unspool.policies.orders import QueueOrder
 from unspool.policies.view import Job, View
@@ -190,8 +190,8 @@ class Engine:
 
     def decide(self, policy: CompiledScheduler) -> None:
         """Let a built-in policy decide the present instant."""
-        if policy.code == CHEAPEST_FIT:
-            raise RunError("cheapest-fit binds jobs to machines from their start on: it decides whole runs only")
+        if isinstance(policy, BindingScheduler):
+            raise RunError(f"{policy.title} binds jobs to machines from their start on: it decides whole runs only")
         if policy != self._last_policy:
             self._forget_rounds()
         self._adopt(policy)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from unspool.errors import InputError, UnitError, UnknownName, shown
+from unspool.faces.cloud.changes import changed
 from unspool.faces.cloud.extras import disks_of, licences_of
 from unspool.faces.cloud.fleet import fleet_notes, fleet_of
 from unspool.faces.cloud.keys import BurstAfter, ClusterKeys, FileKeys, InstanceKeys, OnPremisesKeys
@@ -32,6 +33,7 @@ _FORMS = "expected a .yml file such as `unspool cost --init` writes"
 _SHIPPED_PREFIXES = ("c7a", "c7i", "hpc", "m7a", "m7i", "r7a", "r7i", "z1d", "x2i", "u")
 _SHIPPED_RULES = TypeRules(_SHIPPED_PREFIXES, min_ghz=2.0)
 _NO_LIMITS = Limits()
+_UNCHANGED: Mapping[str, Any] = MappingProxyType({})
 _BURSTS = {"never": math.inf, "cheapest": 0.0}
 _GIB = 2**30
 _LONGEST_S = 1e9
@@ -101,15 +103,17 @@ class CostConfig:
         return fleet_notes(self, catalogue)
 
 
-def read_config(path: str | os.PathLike[str] | None = None) -> CostConfig:
+def read_config(path: str | os.PathLike[str] | None = None, changes: Mapping[str, Any] = _UNCHANGED) -> CostConfig:
     """The configuration in a file, or the defaults. A key that is left out, or left empty, has its default.
+
+    `changes` are keys behind their sections, such as `ComputeClusterModel.IdleTime`, with what they are instead.
 
     >>> read_config().boot_s, read_config().spot_rules[0].max_minutes
     (120.0, 60.0)
     """
     where = "configuration" if path is None else str(path)
     content = {} if path is None else read_document(path, "configuration", _FORMS)
-    keys = converted(_without_empty({} if content is None else content), FileKeys, where)
+    keys = converted(_without_empty(changed({} if content is None else content, changes)), FileKeys, where)
     _refuse_bins(keys.instance_mapping, where)
     cluster, consumption = keys.ComputeClusterModel, keys.consumption_model_mapping
     for name in ("QueueRegExps", "ProjectRegExps"):

@@ -141,7 +141,7 @@ class ClusterKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     Disks: tuple[DiskKeys, ...] = ()
     Licences: tuple[LicenceKeys, ...] = ()
     Providers: dict[str, str] = {}
-    Placement: Literal["cheapest-fit"] = "cheapest-fit"
+    Placement: Literal["cheapest-fit", "largest-size", "least-added-cost"] = "cheapest-fit"
     Seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
 
 

@@ -1,7 +1,8 @@
 """Each job on the least expensive machine that has room, and else on the least expensive instance that can be started.
 
 The model of "cloud-cost", A1: scheduler and provisioner in one, because a job is bound to its machines when it is
-placed, also to those that still boot.
+placed, also to those that still boot. Other ways to choose machines have their own modules; rounds, ticks and what
+holds for all hosts of a job are here.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from unspool.engine.events import WAKE, push_event
 from unspool.engine.fullest import first_with_room, next_with_room
 from unspool.engine.instances import (
     ANYWAY,
+    BY_PRICE,
+    LARGEST,
+    LEAST_ADDED,
     ON_DEMAND,
     SPOT,
     cheapest_kind,
@@ -22,14 +26,16 @@ from unspool.engine.instances import (
     index_machine,
     may_start_one,
     next_tick,
-    start_instance,
     tree_of,
 )
 from unspool.engine.journal import begin_when_up
-from unspool.engine.machines import licences_suffice, set_machine, take_picked
+from unspool.engine.machines import licences_suffice, take_picked
 from unspool.engine.queue import next_fitting
 from unspool.engine.state import NEVER, Array, Core, Elastic, Place
-from unspool.policies.base import CHEAPEST_FIT, CompiledScheduler
+from unspool.policies.base import BindingScheduler
+from unspool.policies.schedulers.largestsize import largest_kind
+from unspool.policies.schedulers.leastaddedcost import pick_and_start
+from unspool.policies.schedulers.picking import append_machine, expected_run_s, start_machines
 
 __all__ = ["CheapestFit", "cheapest_fit"]
 
@@ -37,10 +43,11 @@ _HUGE = 1 << 62
 
 
 @dataclass(frozen=True)
-class CheapestFit(CompiledScheduler):
+class CheapestFit(BindingScheduler):
     """Every job on the least expensive machine with room, else on an instance that is started for it."""
 
-    code: ClassVar[int] = CHEAPEST_FIT
+    title: ClassVar[str] = "cheapest-fit"
+    placement: ClassVar[int] = BY_PRICE
 
 
 @compiled
@@ -178,15 +185,13 @@ def _place(core: Core, place: Place, elastic: Elastic, job: int, may_start: bool
         return False
     _pick(core, place, elastic, shape, hosts, ANYWAY)
     if clock[0]["now"] >= lots[job]["burst_at"]:
-        _pick(core, place, elastic, shape, hosts, tree_of(plan))
-        missing = hosts - clock[0]["picked"]
-        if missing > 0 and may_start:
-            kind = cheapest_kind(place, elastic, shape, plan, missing)
-            if kind >= 0:
-                for _ in range(missing):
-                    machine = start_instance(core, place, elastic, kind, plan, job)
-                    set_machine(core, place, elastic.capacity, machine, 1.0)
-                    _append(core, place, machine)
+        if elastic.rule[0]["placement"] == LEAST_ADDED:
+            pick_and_start(core, place, elastic, job, plan, may_start)
+        else:
+            _pick(core, place, elastic, shape, hosts, tree_of(plan))
+            missing = hosts - clock[0]["picked"]
+            if missing > 0 and may_start:
+                start_machines(core, place, elastic, _kind(place, elastic, shape, plan, missing), plan, job, missing)
     if clock[0]["picked"] < hosts:
         if may_start and clock[0]["now"] >= lots[job]["burst_at"]:
             if plan == ON_DEMAND:
@@ -207,19 +212,19 @@ def _pick(core: Core, place: Place, elastic: Elastic, shape: int, hosts: int, tr
         return
     machine = first_with_room(nodes, free, elastic.roots[tree], cores, memory, gpus)
     while machine >= 0:
-        _append(core, place, machine)
+        append_machine(core, place, machine)
         if core.clock[0]["picked"] == hosts:
             return
         machine = next_with_room(nodes, free, machine, cores, memory, gpus)
 
 
 @inlined
-def _append(core: Core, place: Place, machine: int) -> None:
-    at = core.clock[0]["picked"]
-    place.picked[at]["first"] = machine
-    place.picked[at]["last"] = machine
-    place.picked[at]["units"] = 1
-    core.clock[0]["picked"] = at + 1
+def _kind(place: Place, elastic: Elastic, shape: int, plan: int, count: int) -> int:
+    """The type that is started, or -1."""
+    kind = cheapest_kind(place, elastic, shape, plan, count)
+    if elastic.rule[0]["placement"] == LARGEST:
+        kind = largest_kind(place, elastic, shape, plan, count, kind)
+    return kind
 
 
 @compiled
@@ -230,8 +235,12 @@ def _begin(core: Core, place: Place, elastic: Elastic, job: int) -> None:
     for at in range(count):
         start = max(start, elastic.instances[int(place.picked[at]["first"])]["up"])
     first_row = take_picked(core, place, job)
+    ends = start + expected_run_s(core, elastic, job)
+    elastic.lots[job]["ends"] = ends
     for at in range(count):
-        index_machine(place, elastic, int(place.picked[at]["first"]))
+        machine = int(place.picked[at]["first"])
+        elastic.instances[machine]["ends"] = max(elastic.instances[machine]["ends"], ends)
+        index_machine(place, elastic, machine)
     hold_machines(elastic, place, job, first_row, count)
     begin_when_up(core, job, first_row, count, start)
 
