@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from unspool.engine.activities import start_timer
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.mpi import NOWHERE, Mpi
+from unspool.engine.compiled import compiled
+from unspool.engine.mpi import NOWHERE, Array, Mpi
 from unspool.engine.state import Routes, Sharing
 from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send
 
@@ -46,77 +46,75 @@ def post(
 ) -> bool:  # fmt: skip
     """A rank sends, or is ready to receive; False where the message then has no way. There is room for two requests."""
     ranks, requests = mpi.ranks, mpi.requests
-    number = ranks[rank]["number"]
-    first = rank - number
+    first = rank - ranks[rank]["number"]
     receiver = first + peer if is_send else rank
-    source = number if is_send else peer
+    source = ranks[rank]["number"] if is_send else peer
     is_waited_for = not is_send or amount >= _DETACHED
     if is_held and not is_waited_for:  # the rank may ask for it, and it is done; the message goes its own way
-        handle = _new_request(mpi, rank, receiver, source, tag)
+        handle = _new_request(mpi.rule, mpi.replays, ranks, requests, rank, receiver, source, tag)
         requests[handle]["state"] = DONE
-        _hold(mpi, rank, handle)
+        _hold(ranks, requests, rank, handle)
         is_held = False
-    request = _new_request(mpi, rank, receiver, source, tag)
+    request = _new_request(mpi.rule, mpi.replays, ranks, requests, rank, receiver, source, tag)
     requests[request]["bytes"] = amount
     requests[request]["is_send"] = 1 if is_send else 0
     requests[request]["is_waited_for"] = 1 if is_waited_for else 0
-    requests[request]["is_held"] = 1 if is_held else 0
     requests[request]["state"] = POSTED
     if is_held:
-        _hold(mpi, rank, request)
+        _hold(ranks, requests, rank, request)
         ranks[rank]["pending"] += 1
     elif is_waited_for:
         ranks[rank]["open"] += 1
-    other = _partner(mpi, request)
-    if other < 0:
-        chain(mpi, request)
-        if is_send and ranks[receiver]["state"] == LOOKS and ranks[receiver]["activity"] < 0:
-            _notice(sharing, mpi, receiver, source, tag, now)
-        return True
-    _unchain(mpi, other)
-    return _fly(sharing, routes, mpi, now, request if is_send else other, other if is_send else request)
+    other = _oldest(requests, mpi.buckets, receiver, source, tag)
+    if other >= 0 and requests[other]["is_send"] != requests[request]["is_send"]:
+        _unchain(requests, mpi.buckets, other)
+        return _fly(sharing, routes, mpi, now, request if is_send else other, other if is_send else request)
+    chain(requests, mpi.buckets, request)
+    if is_send and ranks[receiver]["state"] == LOOKS and ranks[receiver]["activity"] < 0:
+        _notice(sharing, mpi, receiver, source, tag, now)
+    return True
 
 
-@inlined
-def _new_request(mpi: Mpi, rank: int, receiver: int, source: int, tag: int) -> int:
-    rule, requests = mpi.rule, mpi.requests
+@compiled
+def _new_request(
+    rule: Array, replays: Array, ranks: Array, requests: Array, rank: int, receiver: int, source: int, tag: int
+) -> int:
     request: int = rule[0]["spare_request"]
     if request >= 0:
         rule[0]["spare_request"] = requests[request]["next"]
     else:
         request = rule[0]["requests"]
         rule[0]["requests"] = request + 1
-    replay = mpi.ranks[rank]["replay"]
-    mpi.replays[replay]["live"] += 1
+    replay = ranks[rank]["replay"]
+    replays[replay]["live"] += 1
     requests[request]["replay"] = replay
     requests[request]["rank"] = rank
     requests[request]["receiver"] = receiver
     requests[request]["source"] = source
-    requests[request]["target"] = mpi.ranks[receiver]["number"]
+    requests[request]["target"] = ranks[receiver]["number"]
     requests[request]["tag"] = tag
-    requests[request]["is_send"] = 0
+    requests[request]["is_send"] = requests[request]["is_held"] = 0
     requests[request]["partner"] = NOWHERE
     requests[request]["activity"] = NOWHERE
     return request
 
 
 @compiled
-def drop_request(mpi: Mpi, request: int) -> None:
+def drop_request(rule: Array, replays: Array, requests: Array, buckets: Array, request: int) -> None:
     """A request is needed no more; one that waits for its partner waits no more."""
-    if mpi.requests[request]["state"] == POSTED:
-        _unchain(mpi, request)
-    mpi.replays[mpi.requests[request]["replay"]]["live"] -= 1
-    mpi.requests[request]["state"] = UNUSED
-    mpi.requests[request]["next"] = mpi.rule[0]["spare_request"]
-    mpi.rule[0]["spare_request"] = request
+    if requests[request]["state"] == POSTED:
+        _unchain(requests, buckets, request)
+    replays[requests[request]["replay"]]["live"] -= 1
+    requests[request]["state"] = UNUSED
+    requests[request]["next"] = rule[0]["spare_request"]
+    rule[0]["spare_request"] = request
 
 
 # What a rank holds: requests that it may wait for, the oldest first.
 
 
-@inlined
-def _hold(mpi: Mpi, rank: int, request: int) -> None:
-    ranks, requests = mpi.ranks, mpi.requests
+@compiled
+def _hold(ranks: Array, requests: Array, rank: int, request: int) -> None:
     last = ranks[rank]["last_held"]
     requests[request]["is_held"] = 1
     requests[request]["earlier"] = last
@@ -142,39 +140,29 @@ def release(mpi: Mpi, request: int) -> None:
         requests[later]["earlier"] = earlier
     else:
         ranks[rank]["last_held"] = earlier
-    drop_request(mpi, request)
+    drop_request(mpi.rule, mpi.replays, requests, mpi.buckets, request)
 
 
 # Chains: requests whose partner is not there yet, the oldest first.
 
 
-@inlined
-def _bucket(mpi: Mpi, receiver: int, source: int, tag: int) -> int:
-    mixed = (receiver * 73856093 + source * 19349663 + tag * 40503) & 0x7FFFFFFFFFFF
-    return (mixed ^ (mixed >> 17)) & (len(mpi.buckets) - 1)
-
-
 @compiled
-def _partner(mpi: Mpi, request: int) -> int:
-    """The oldest request that waits for this one; those of one kind stand alone, so the first alike tells."""
-    requests = mpi.requests
-    other = _oldest(mpi, requests[request]["receiver"], requests[request]["source"], requests[request]["tag"])
-    if other >= 0 and requests[other]["is_send"] == requests[request]["is_send"]:
-        return NOWHERE
-    return other
+def _bucket(count: int, receiver: int, source: int, tag: int) -> int:
+    mixed = (receiver * 73856093 + source * 19349663 + tag * 40503) & 0x7FFFFFFFFFFF
+    return (mixed ^ (mixed >> 17)) & (count - 1)
 
 
 @compiled
 def is_sent(mpi: Mpi, receiver: int, source: int, tag: int) -> bool:
     """Whether a message to a rank waits for it."""
-    request = _oldest(mpi, receiver, source, tag)
+    request = _oldest(mpi.requests, mpi.buckets, receiver, source, tag)
     return bool(request >= 0 and mpi.requests[request]["is_send"] != 0)
 
 
 @compiled
-def _oldest(mpi: Mpi, receiver: int, source: int, tag: int) -> int:
-    requests = mpi.requests
-    request: int = mpi.buckets[_bucket(mpi, receiver, source, tag), 0]
+def _oldest(requests: Array, buckets: Array, receiver: int, source: int, tag: int) -> int:
+    """The oldest request for such a message that waits; all that do are of one side."""
+    request: int = buckets[_bucket(len(buckets), receiver, source, tag), 0]
     while request >= 0:
         if (
             requests[request]["receiver"] == receiver
@@ -187,10 +175,9 @@ def _oldest(mpi: Mpi, receiver: int, source: int, tag: int) -> int:
 
 
 @compiled
-def chain(mpi: Mpi, request: int) -> None:
+def chain(requests: Array, buckets: Array, request: int) -> None:
     """A request waits for its partner, behind all that do."""
-    requests, buckets = mpi.requests, mpi.buckets
-    at = _bucket(mpi, requests[request]["receiver"], requests[request]["source"], requests[request]["tag"])
+    at = _bucket(len(buckets), requests[request]["receiver"], requests[request]["source"], requests[request]["tag"])
     last = buckets[at, 1]
     requests[request]["before"] = last
     requests[request]["next"] = NOWHERE
@@ -202,9 +189,8 @@ def chain(mpi: Mpi, request: int) -> None:
 
 
 @compiled
-def _unchain(mpi: Mpi, request: int) -> None:
-    requests, buckets = mpi.requests, mpi.buckets
-    at = _bucket(mpi, requests[request]["receiver"], requests[request]["source"], requests[request]["tag"])
+def _unchain(requests: Array, buckets: Array, request: int) -> None:
+    at = _bucket(len(buckets), requests[request]["receiver"], requests[request]["source"], requests[request]["tag"])
     before, after = requests[request]["before"], requests[request]["next"]
     if before >= 0:
         requests[before]["next"] = after
@@ -230,7 +216,7 @@ def _fly(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, sent: int, take
     if requests[sent]["is_waited_for"] != 0:
         requests[taken]["partner"] = sent
     else:
-        drop_request(mpi, sent)
+        drop_request(mpi.rule, mpi.replays, requests, mpi.buckets, sent)
     clear_task(sharing, routes)
     worth = 0.0
     if mpi.rule[0]["smpirun"] != 0:
@@ -286,7 +272,7 @@ def _finish(mpi: Mpi, request: int) -> None:
     rank = requests[request]["rank"]
     if requests[request]["is_held"] == 0:
         ranks[rank]["open"] -= 1
-        drop_request(mpi, request)
+        drop_request(mpi.rule, mpi.replays, requests, mpi.buckets, request)
         if ranks[rank]["state"] == NEEDS_OPEN and ranks[rank]["open"] == 0:
             wake(mpi, rank)
         return

@@ -405,9 +405,10 @@ def _begin_replay(
     fluid.frames[frame]["member"] = replay
     count = _seat(core, place, fluid, job)
     crew = fluid.routes.crew
-    first, mapped = mpi.mapped[job, 0], mpi.mapped[job, 1]
+    first = mpi.mapped[job, 0]
+    has_places = mpi.mapped[job, 1] > 0 and fluid.seats[job]["first"] < 0  # a start that maps has the last word
     for number in range(mpi.replays[replay]["ranks"]):
-        seat = mpi.places[first + number] if mapped > 0 else number
+        seat = mpi.places[first + number] if has_places else number
         mpi.ranks[mpi.replays[replay]["first"] + number]["host"] = crew[seat % count]
 
 

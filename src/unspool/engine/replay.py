@@ -145,7 +145,7 @@ def end_replay(sharing: Sharing, mpi: Mpi | None, replay: int) -> None:
                 drop_activity(sharing, requests[request]["activity"])
             if requests[request]["is_send"] != 0 and replays[replay]["unfinished"] == 0:
                 mpi.rule[0]["unread"] += 1
-            drop_request(mpi, request)
+            drop_request(mpi.rule, replays, requests, mpi.buckets, request)
     kind = block_of(count)
     ranks[first]["next"] = mpi.blocks[kind]
     mpi.blocks[kind] = first

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,11 +27,24 @@ from unspool.engine.state import longer
 from unspool.workloads.smpi_actions import ACTIONS
 from unspool.workloads.smpi_traces import SmpiTrace
 
-__all__ = ["grow_mpi", "mpi_of"]
+__all__ = ["TraceFiles", "deadlocks_of", "grow_mpi", "mpi_of", "with_places"]
 
 _BLOCKS = 48
 _REQUESTS = 1024
 _MOST_DEADLOCKS = 64  # that are told by name
+_NAMES = {code: name for name, code in CODE_OF.items()}
+
+
+@dataclass(frozen=True)
+class TraceFiles:
+    """Where the actions of a trace stand, for sentences about them."""
+
+    files: tuple[str, ...]
+    script_of: Array
+
+    def of(self, rank: int) -> str:
+        """The file of a rank."""
+        return self.files[int(self.script_of[rank]) if len(self.files) > 1 else 0]
 
 
 def mpi_of(traces: Sequence[SmpiTrace], *, smpirun: bool, at_once: int = 1) -> Mpi:
@@ -87,16 +101,41 @@ def grow_mpi(mpi: Mpi) -> Mpi:
     older = mpi.buckets
     requests = longer(mpi.requests, int(rule["requests"]) + 2)
     mpi = mpi._replace(requests=requests, buckets=np.full((_power(len(requests)), 2), NOWHERE, np.int64))
-    _deal_anew(mpi, older)
+    _deal_anew(requests, mpi.buckets, older)
     return mpi
 
 
 @compiled
-def _deal_anew(mpi: Mpi, older: Array) -> None:
+def _deal_anew(requests: Array, buckets: Array, older: Array) -> None:
     """Put all that waits into the new buckets, in its order."""
     for at in range(len(older)):
         request = older[at, 0]
         while request >= 0:
-            after = mpi.requests[request]["next"]
-            chain(mpi, request)
+            after = requests[request]["next"]
+            chain(requests, buckets, request)
             request = after
+
+
+def with_places(mpi: Mpi, places: Mapping[int, Sequence[int]], jobs: int) -> Mpi:
+    """The same with the places that some jobs say for their ranks."""
+    of_job = np.zeros((jobs, 2), np.int64)
+    every: list[int] = []
+    for job, given in places.items():
+        of_job[job] = (len(every), len(given))
+        every.extend(given)
+    return mpi._replace(mapped=of_job, places=np.array(every, np.int64))
+
+
+def deadlocks_of(mpi: Mpi, files: Sequence[TraceFiles]) -> Iterator[tuple[int, str]]:
+    """The jobs whose ranks wait for one another for ever, and a sentence of each, as far as they are kept."""
+    for row in mpi.deadlocks[: int(mpi.rule[0]["deadlocks"])]:
+        rank, trace = int(row["rank"]), files[int(row["trace"])]
+        at = int(row["action"])
+        first = int(mpi.traces[row["trace"]]["first"]) + rank
+        where = "at its end, for messages of its own"
+        if at < int(mpi.scripts[first]["last"]):
+            where = f"in {_NAMES[int(mpi.actions[at]['kind'])]} (line {int(mpi.actions[at]['line'])})"
+        yield int(row["job"]), (
+            f"deadlock from {float(row['time']):.6f} s on: {int(row['count'])} ranks wait for messages that never come, "
+            f"rank {rank} of {trace.of(rank)} {where}"
+        )

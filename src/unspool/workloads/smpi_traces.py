@@ -54,10 +54,6 @@ class SmpiTrace:
         """How many there are."""
         return len(self.script_of)
 
-    def file_of(self, rank: int) -> str:
-        """Where the actions of a rank stand."""
-        return self.files[int(self.script_of[rank]) if len(self.files) > 1 else 0]
-
 
 class _Columns:
     """Actions as they are read, one array a column."""
