@@ -221,10 +221,11 @@ def levels(network, flows):
         full = {link: max(left[link], 0) / amount for link, amount in asked.items()}
         level = min([*full.values(), *(flows[key].penalty * caps[key] for key in is_open)])
         close = level * (1 + 1e-12)
-        done = {
-            key for key in is_open
-            if flows[key].penalty * caps[key] <= close or any(full.get(link, math.inf) <= close for link in flows[key].uses)
-        }  # fmt: skip
+        tops = {
+            key: min([flows[key].penalty * caps[key], *(full.get(link, math.inf) for link in flows[key].uses)])
+            for key in is_open
+        }
+        done = {key for key in is_open if tops[key] <= close}
         for key in done:
             v[key] = min(level / flows[key].penalty, caps[key])
             for link, use in flows[key].uses.items():

@@ -234,9 +234,7 @@ def _fly(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, sent: int, take
 
 
 @compiled
-def _load_as_smpirun(
-    sharing: Sharing, routes: Routes, source: int, target: int, amount: float
-) -> tuple[bool, float]:
+def _load_as_smpirun(sharing: Sharing, routes: Routes, source: int, target: int, amount: float) -> tuple[bool, float]:
     """Load a message's links with what it takes of them at a factor, and the way back with a part; and its worth."""
     rule, resources = sharing.rule, sharing.resources
     step = 0
@@ -279,9 +277,8 @@ def _finish(mpi: Mpi, request: int) -> None:
     requests[request]["state"] = DONE
     requests[request]["activity"] = NOWHERE
     ranks[rank]["pending"] -= 1
-    if ranks[rank]["state"] == NEEDS_ONE and ranks[rank]["awaited"] == request:
-        wake(mpi, rank)
-    elif ranks[rank]["state"] == NEEDS_ALL and ranks[rank]["pending"] == 0:
+    is_awaited = ranks[rank]["state"] == NEEDS_ONE and ranks[rank]["awaited"] == request
+    if is_awaited or (ranks[rank]["state"] == NEEDS_ALL and ranks[rank]["pending"] == 0):
         wake(mpi, rank)
 
 

@@ -120,7 +120,15 @@ REQUEST = np.dtype(
     align=True,
 )
 DEADLOCK = np.dtype(
-    [("owner", "i8"), ("job", "i8"), ("trace", "i8"), ("rank", "i8"), ("action", "i8"), ("count", "i8"), ("time", "f8")],
+    [
+        ("owner", "i8"),
+        ("job", "i8"),
+        ("trace", "i8"),
+        ("rank", "i8"),
+        ("action", "i8"),
+        ("count", "i8"),
+        ("time", "f8"),
+    ],
     align=True,
 )
 

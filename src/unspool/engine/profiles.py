@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from unspool.engine import programs as kinds
+from unspool.engine.mpi import Mpi
 from unspool.engine.state import (
     FLUID,
     FRAME,
@@ -22,7 +23,6 @@ from unspool.engine.state import (
     Fluid,
     longer,
 )
-from unspool.engine.mpi import Mpi
 from unspool.engine.traces import TraceFiles, grow_mpi, mpi_of, with_places
 from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
 from unspool.errors import InputError, UnknownName

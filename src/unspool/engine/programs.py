@@ -395,9 +395,7 @@ def _seat(core: Core, place: Place, fluid: Fluid, job: int) -> int:
 
 
 @compiled
-def _begin_replay(
-    core: Core, place: Place, fluid: Fluid, mpi: Mpi | None, job: int, program: int, frame: int
-) -> None:
+def _begin_replay(core: Core, place: Place, fluid: Fluid, mpi: Mpi | None, job: int, program: int, frame: int) -> None:
     """The ranks of a trace begin, each on the machine that it is mapped to, or round the job's machines."""
     if mpi is None:
         return
@@ -420,7 +418,7 @@ def _go_on_with_ranks(core: Core, fluid: Fluid) -> int:
     )  # fmt: skip
     if came == NO_SPACE:
         return NO_ROOM_LEFT
-    if came == ENDED or came == STUCK or came == NO_WAY:
+    if came in (ENDED, STUCK, NO_WAY):
         return _end_replay(core, fluid, fluid.mpi, came, replay)
     return NOBODY
 

@@ -75,7 +75,8 @@ def room_to_begin(mpi: Mpi | None) -> bool:
         return True
     rule = mpi.rule
     return bool(
-        rule[0]["ranks"] + rule[0]["most"] <= len(mpi.ranks) and rule[0]["replays"] + rule[0]["most"] <= len(mpi.replays)
+        rule[0]["ranks"] + rule[0]["most"] <= len(mpi.ranks)
+        and rule[0]["replays"] + rule[0]["most"] <= len(mpi.replays)
     )
 
 
@@ -231,7 +232,7 @@ def _step(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, rank: int) -> 
     ranks, actions = mpi.ranks, mpi.actions
     at, step = ranks[rank]["action"], ranks[rank]["step"]
     kind = actions[at]["kind"]
-    if kind == COMPUTE or kind == SLEEP:
+    if kind in (COMPUTE, SLEEP):
         if step == 0:
             ranks[rank]["step"] = 1
             if kind == SLEEP:
@@ -241,7 +242,7 @@ def _step(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, rank: int) -> 
         else:
             _next_action(mpi, rank)
         return True
-    if kind == WAIT or kind == TEST or kind == WAITALL:
+    if kind in (WAIT, TEST, WAITALL):
         _await(sharing, mpi, now, rank)
         return True
     if kind <= SENDRECV:
@@ -249,7 +250,7 @@ def _step(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, rank: int) -> 
     number, count = ranks[rank]["number"], mpi.replays[ranks[rank]["replay"]]["ranks"]
     op, peer, amount = step_of(actions, at, mpi.lists, number, count, step)
     ranks[rank]["step"] = step + 1
-    if op == PUT or op == TAKE:
+    if op in (PUT, TAKE):
         return post(sharing, routes, mpi, now, rank, peer, _COLLECTIVES - kind, amount, op == PUT, False)
     if op == SKIP:
         ranks[rank]["step"] = step + peer
@@ -288,8 +289,8 @@ def _exchange(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, rank: int)
         if amount < 0.0:
             return _look(sharing, mpi, now, rank, peer, tag)
         ranks[rank]["step"] = 2
-        is_send = kind == SEND or kind == ISEND
-        is_held = kind == ISEND or kind == IRECV
+        is_send = kind in (SEND, ISEND)
+        is_held = kind in (ISEND, IRECV)
         return post(sharing, routes, mpi, now, rank, peer, tag, amount, is_send, is_held)
     elif step == 1:  # it has looked, and the message is there
         ranks[rank]["step"] = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -62,7 +62,7 @@ class Problem:
     rejected: pl.DataFrame
     without_estimate: int
     notes: tuple[str, ...]
-    programs: Programs = Programs()
+    programs: Programs = field(default_factory=Programs)
 
 
 def estimates_of(workload: Workload) -> tuple[Array, int]:

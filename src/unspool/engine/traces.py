@@ -132,10 +132,14 @@ def deadlocks_of(mpi: Mpi, files: Sequence[TraceFiles]) -> Iterator[tuple[int, s
         rank, trace = int(row["rank"]), files[int(row["trace"])]
         at = int(row["action"])
         first = int(mpi.traces[row["trace"]]["first"]) + rank
-        where = "at its end, for messages of its own"
+        where = "at its end, for what it has not waited for"
         if at < int(mpi.scripts[first]["last"]):
             where = f"in {_NAMES[int(mpi.actions[at]['kind'])]} (line {int(mpi.actions[at]['line'])})"
-        yield int(row["job"]), (
-            f"deadlock from {float(row['time']):.6f} s on: {int(row['count'])} ranks wait for messages that never come, "
-            f"rank {rank} of {trace.of(rank)} {where}"
+        since, count = float(row["time"]), int(row["count"])
+        yield (
+            int(row["job"]),
+            (
+                f"deadlock from {since:.6f} s on: {count} of its ranks wait for messages that never come; "
+                f"rank {rank} ({trace.of(rank)}) {where}"
+            ),
         )

@@ -19,8 +19,8 @@ from unspool.engine.events import DEFERRED, WAKE, push_event
 from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
-from unspool.engine.traces import deadlocks_of
 from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
+from unspool.engine.traces import deadlocks_of
 from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
@@ -129,8 +129,12 @@ class Engine:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done to the workload so that it could run here, and which jobs can never end by themselves."""
-        return (*self._problem.notes, *(f"job {self.id_of(job)}: {text}" for job, text in self._deadlocks()))
+        """What was done to the workload so that it could run here, and what is odd about the traces that it replays."""
+        odd = [f"job {self.id_of(job)}: {text}" for job, text in self._deadlocks()]
+        fluid = self.state.fluid
+        if fluid is not None and fluid.mpi is not None and fluid.mpi.rule[0]["unread"] > 0:
+            odd.append(f"{int(fluid.mpi.rule[0]['unread']):,} messages of SMPI traces were sent and never received")
+        return (*self._problem.notes, *odd)
 
     @property
     def without_estimate(self) -> int:

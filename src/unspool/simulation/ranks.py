@@ -12,7 +12,7 @@ from unspool.engine.compiled import compiled
 from unspool.engine.messages import ENDED
 from unspool.engine.mpi import Mpi
 from unspool.engine.replay import NO_SPACE, NO_WAY, begin_replay, go_on, has_ready, take_up
-from unspool.engine.state import NEVER, Routes, Sharing
+from unspool.engine.state import NEVER, Array, Routes, Sharing
 from unspool.engine.traces import grow_mpi, mpi_of
 from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
 from unspool.errors import InputError
@@ -56,7 +56,7 @@ def rank_ends(
 
 
 @compiled
-def _run(sharing: Sharing, routes: Routes, mpi: Mpi, clock: np.ndarray, elements: int) -> int:  # type: ignore[type-arg]
+def _run(sharing: Sharing, routes: Routes, mpi: Mpi, clock: Array, elements: int) -> int:
     """Let everything happen, from the time on the clock on, until nothing is left or an array is full."""
     while True:
         while has_ready(mpi):
