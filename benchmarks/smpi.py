@@ -53,10 +53,19 @@ def main():
     if sys.argv[1:2] == ["--one"]:
         print(*measure(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]))
         return
-    print(
-        "| ranks | bytes a pair | pattern | network | messages | CPU s | messages a s | MB, of these before | last end, s |"
+    header = (
+        "ranks",
+        "bytes a pair",
+        "pattern",
+        "network",
+        "messages",
+        "CPU s",
+        "messages a s",
+        "MB, before",
+        "last end",
     )
-    print("|" + " --- |" * 9)
+    print("| " + " | ".join(header) + " |")
+    print("|" + " --- |" * len(header))
     for ranks, size in ROWS[:2] if "--quick" in sys.argv else ROWS:
         for setting in SETTINGS:
             command = [sys.executable, "-m", "benchmarks.smpi", "--one", str(ranks), str(size), setting]
