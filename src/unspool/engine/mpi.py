@@ -34,11 +34,11 @@ CODE_OF = {
 
 ACTION = np.dtype(
     [
-        ("kind", "i4"),
-        ("peer", "i4"),  # destination, source, root; of a wait the source,
-        ("other", "i4"),  # and of it the destination; of an exchange the source
-        ("line", "i4"),
-        ("tag", "i8"),
+        ("kind", "i8"),
+        ("peer", "i8"),  # destination, source, root; of a wait the source,
+        ("other", "i8"),  # and of it the destination; of an exchange the source
+        ("line", "i8"),
+        ("tag", "i8"),  # of a collective one that no message of a rank's own has
         ("bytes", "f8"),  # below 0: only the sender knows
         ("work", "f8"),  # flops, or seconds
         ("first", "i8"),  # of its list of bytes, one or two for each rank; -1: it has none
@@ -102,8 +102,8 @@ REQUEST = np.dtype(
         ("replay", "i8"),
         ("rank", "i8"),  # whose it is
         ("receiver", "i8"),  # slot of the rank that receives
-        ("source", "i4"),
-        ("target", "i4"),
+        ("source", "i8"),
+        ("target", "i8"),
         ("tag", "i8"),
         ("bytes", "f8"),
         ("is_send", "i1"),

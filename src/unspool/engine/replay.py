@@ -50,8 +50,6 @@ __all__ = [
 # What going on leads to, besides the owner of a replay that is over.
 ALL_WAIT, NO_SPACE, NO_WAY, STUCK = -1, -2, -3, -4
 _AT_ONCE = 4096  # steps of a rank before others have their turn
-_COLLECTIVES = -(1 << 40)  # tags from here down are those of collectives
-_STAYS, _GOES = 0, 1
 
 
 @compiled
@@ -251,7 +249,7 @@ def _step(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, rank: int) -> 
     op, peer, amount = step_of(actions, at, mpi.lists, number, count, step)
     ranks[rank]["step"] = step + 1
     if op in (PUT, TAKE):
-        return post(sharing, routes, mpi, now, rank, peer, _COLLECTIVES - kind, amount, op == PUT, False)
+        return post(sharing, routes, mpi, now, rank, peer, actions[at]["tag"], amount, op == PUT, False)
     if op == SKIP:
         ranks[rank]["step"] = step + peer
     elif op == PAUSE:
@@ -281,10 +279,10 @@ def _exchange(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, rank: int)
     if kind == SENDRECV:
         ranks[rank]["step"] = step + 1
         if step == 0:
-            return post(sharing, routes, mpi, now, rank, peer, _COLLECTIVES - kind, amount, True, False)
+            return post(sharing, routes, mpi, now, rank, peer, tag, amount, True, False)
         if step == 1:
             source = actions[at]["other"]
-            return post(sharing, routes, mpi, now, rank, source, _COLLECTIVES - kind, amount, False, False)
+            return post(sharing, routes, mpi, now, rank, source, tag, amount, False, False)
     elif step == 0:
         if amount < 0.0:
             return _look(sharing, mpi, now, rank, peer, tag)

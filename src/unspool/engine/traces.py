@@ -13,13 +13,19 @@ from unspool.engine.mpi import (
     ACTION,
     CODE_OF,
     DEADLOCK,
+    IRECV,
+    ISEND,
     MPI,
     NOWHERE,
     RANK,
+    RECV,
     REPLAY,
     REQUEST,
     SCRIPT,
+    SEND,
+    TEST,
     TRACE,
+    WAIT,
     Array,
     Mpi,
 )
@@ -31,6 +37,8 @@ __all__ = ["TraceFiles", "deadlocks_of", "grow_mpi", "mpi_of", "with_places"]
 
 _BLOCKS = 48
 _REQUESTS = 1024
+_TAGGED = (SEND, ISEND, RECV, IRECV, WAIT, TEST)
+_COLLECTIVES = -(1 << 40)  # tags from here down are those of collectives, one a kind
 _MOST_DEADLOCKS = 64  # that are told by name
 _NAMES = {code: name for name, code in CODE_OF.items()}
 
@@ -59,7 +67,9 @@ def mpi_of(traces: Sequence[SmpiTrace], *, smpirun: bool, at_once: int = 1) -> M
         part = actions[first_action : first_action + len(trace.kind)]
         part["kind"] = codes[trace.kind]
         part["peer"], part["other"], part["line"] = trace.peer, trace.other, trace.line
-        part["tag"], part["bytes"], part["work"] = trace.tag, trace.amount, trace.work
+        has_tag = np.isin(part["kind"], _TAGGED)
+        part["tag"] = np.where(has_tag, trace.tag, _COLLECTIVES - part["kind"])
+        part["bytes"], part["work"] = trace.amount, trace.work
         part["first"] = np.where(trace.first >= 0, trace.first + first_list, NOWHERE)
         of_trace[at] = (first_script, trace.ranks)
         own = scripts[first_script : first_script + trace.ranks]
