@@ -75,6 +75,8 @@ def test_a_test_takes_longer_each_time_it_finds_nothing(tmp_path):
 def test_a_receive_of_unknown_size_looks_every_tenth_of_a_millisecond(tmp_path):
     found = on_star(tmp_path, ["sleep 0.00025", "send 1 0 1000"], ["recv 0 0 -1"])
     assert found == pytest.approx([0.00025, 0.0003 + took(1000)])
+    found = on_star(tmp_path, ["sleep 0.0071", "send 1 0 1000"], ["sleep 0.007", "recv 0 0 -1"])
+    assert found == pytest.approx([0.0071, 0.0071 + took(1000)])  # sent as it looks
     found = on_star(tmp_path, ["send 1 0 1000"], ["compute 1e6", "recv 0 0 -1"])
     assert found == pytest.approx([0.0, 0.0011 + took(1000)])
 

@@ -252,7 +252,7 @@ def replay(network, hosts, scripts, setting="batsim"):
             posted.append(side)
             for rank, (key, since) in list(looks.items()):
                 if key == side.key:
-                    timers[rank] = since + max(math.ceil((now - since) / POLL), 1) * POLL
+                    timers[rank] = max(since + max(math.ceil((now - since) / POLL - 1e-6), 1) * POLL, now)
                     del looks[rank]
             return
         posted.remove(other)

@@ -29,6 +29,7 @@ UNUSED, POSTED, FLYING, DONE, TESTED = 0, 1, 2, 3, 4
 A_RANK, MESSAGE = 1 << 40, 1 << 41
 
 POLL_S = 1e-4  # between two looks for a message whose size is unknown, and what a test takes
+_SAME_LOOK = 1e-6  # of that time: what is sent so shortly after a look is found by it
 _ENVELOPE = 16.0  # bytes that each message has besides its own
 _DETACHED = 65536.0  # a sender does not wait for messages of fewer bytes
 
@@ -299,9 +300,9 @@ def _notice(sharing: Sharing, mpi: Mpi, rank: int, source: int, tag: int, now: f
     if actions[at]["peer"] != source or actions[at]["tag"] != tag:
         return
     since = ranks[rank]["since"]
-    looks = max(math.ceil((now - since) / POLL_S), 1)
+    looks = max(math.ceil((now - since) / POLL_S - _SAME_LOOK), 1)
     mpi.replays[ranks[rank]["replay"]]["busy"] += 1
-    ranks[rank]["activity"] = start_timer(sharing, A_RANK + rank, since + looks * POLL_S)
+    ranks[rank]["activity"] = start_timer(sharing, A_RANK + rank, max(since + looks * POLL_S, now))
 
 
 @compiled
