@@ -67,7 +67,7 @@ def test_what_cannot_be_run_is_skipped_with_its_reason_and_not_counted(unspool, 
     [
         ((), "no kind given; name one of contention, smpi, batsim, dispatch, cloud"),
         (("clouds",), "unknown kind of cases 'clouds'; did you mean 'cloud'?"),
-        (("smpi",), "smpi: replays of SMPI traces are not there yet"),
+        (("smpi", "broken.json"), "broken.json: JSON is malformed"),
         (("contention", "nowhere.json"), "nowhere.json: there is no such file or folder"),
         (("contention", "broken.json"), "broken.json: JSON is malformed"),
         (("batsim", "broken.json"), "broken.json: JSON is malformed"),

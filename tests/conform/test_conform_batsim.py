@@ -118,9 +118,15 @@ def test_what_we_do_not_have_is_skipped_with_its_reason(written):
 
 
 def test_only_profiles_that_a_job_uses_are_a_reason(written):
-    trace = {"type": "smpi", "trace": "x"}
+    trace = {"type": "usage_trace", "trace": "x"}
     assert written({"p": {"type": "delay"}, "q": trace}).skipped is None
-    assert written({"p": {"type": "composed", "seq": ["q", "p"]}, "q": trace}).skipped == "it needs SMPI traces"
+    assert written({"p": {"type": "composed", "seq": ["q", "p"]}, "q": trace}).skipped == "it needs usage traces"
+
+
+def test_replays_are_compared_but_for_their_last_message(written):
+    trace = {"type": "smpi", "trace": "x"}
+    assert not written({"p": {"type": "delay"}, "q": trace}).replays
+    assert written({"p": {"type": "composed", "seq": ["q", "p"]}, "q": trace}).replays
 
 
 def test_paths_among_the_arguments_begin_where_those_of_the_inputs_do(written, tmp_path):

@@ -100,9 +100,7 @@ def test_an_outcome_is_counted_only_where_it_was_compared():
 def test_kinds_that_are_not_there_are_refused(tmp_path):
     with pytest.raises(UnknownName, match="did you mean 'dispatch'"):
         collect("dispach")
-    with pytest.raises(InputError, match="smpi: replays of SMPI traces are not there yet"):
-        collect("smpi")
-    for kind in set(KINDS) - {"smpi"}:
+    for kind in KINDS:
         with pytest.raises(InputError, match=r"expected|give"):
             collect(kind, [tmp_path])
 

@@ -35,7 +35,7 @@ def test_tasks_keep_their_ends_while_others_come_and_go_at_one_instant():
     for host in range(4):
         begin(sharing, routes, host, host, (host + 1) * 1e9)
     for _ in range(5 * len(sharing.dirty)):  # each fills the list of what is out of date by one
-        drop_activity(sharing, begin(sharing, routes, 99, 7, 1e9))
+        drop_activity(sharing, begin(sharing, routes, 99, 7, 1e9), 0.0)
     assert ends(sharing) == {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0}
 
 
@@ -51,6 +51,6 @@ def test_parts_of_a_component_that_falls_apart_are_all_dealt_out_anew():
     over_all = begin_task(sharing, routes, 99, 10, 0.0)
     settle(sharing, 0.0)
     for _ in range(len(sharing.dirty) - 1):
-        drop_activity(sharing, begin(sharing, routes, 98, 0, 1e9))
-    drop_activity(sharing, over_all)
+        drop_activity(sharing, begin(sharing, routes, 98, 0, 1e9), 0.0)
+    drop_activity(sharing, over_all, 0.0)
     assert ends(sharing) == {at: pytest.approx(2.0) for at in range(20)}

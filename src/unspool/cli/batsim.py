@@ -31,6 +31,7 @@ from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, build_
 from unspool.faces.batsim.settings import (
     HOST_ORDERS,
     SHARINGS,
+    SMPI_NETWORKS,
     VERBOSITIES,
     WALLTIME_RULES,
     at_least_0,
@@ -67,6 +68,7 @@ def batsim(
     licences: str | None = None,
     storage_mapping: str | None = None,
     sharing: str = "simgrid",
+    smpi_network: str = "batsim",
     walltime_rule: str = "v4",
     events: Annotated[list[str] | None, Many] = None,
     forward_unknown_events: Annotated[bool, Flag] = False,
@@ -124,6 +126,8 @@ def batsim(
         Which host each storage label of profiles is, as in pfs=nas1,scratch=nas2.
     sharing
         How tasks share processors and links: simgrid, as Batsim has it, or clean, without its oddities.
+    smpi_network
+        How messages of SMPI traces share links: batsim, as its tasks do, or smpirun, by the rules that smpirun sets.
     walltime_rule
         Whether work that takes exactly its walltime is cut off: v4, a delay is and a task is not; plain, neither is.
     events
@@ -176,6 +180,7 @@ def batsim(
         storages={} if storage_mapping is None else parse_storages(storage_mapping),
         sharing=one_of("--sharing", sharing, SHARINGS),
         gamma=parse_simgrid(sg_cfg or []).gamma,
+        smpi_network=one_of("--smpi-network", smpi_network, SMPI_NETWORKS),
         walltime_rule=one_of("--walltime-rule", walltime_rule, WALLTIME_RULES),
         events=events or (),
         forward_unknown_events=forward_unknown_events,

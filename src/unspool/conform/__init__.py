@@ -7,12 +7,11 @@ from importlib import import_module
 from pathlib import Path
 
 from unspool.conform.checks import Check, Outcome
-from unspool.errors import InputError, UnknownName
+from unspool.errors import UnknownName
 
 __all__ = ["KINDS", "Check", "Outcome", "collect", "own_cases"]
 
 KINDS = ("contention", "smpi", "batsim", "dispatch", "cloud")
-_NOT_YET = {"smpi": "replays of SMPI traces are not there yet, so their recorded times cannot be compared"}
 
 
 def own_cases(kind: str) -> Path:
@@ -28,7 +27,5 @@ def collect(kind: str, paths: Iterable[Path] = ()) -> list[Check]:
     """
     if kind not in KINDS:
         raise UnknownName("kind of cases", kind, KINDS)
-    if kind in _NOT_YET:
-        raise InputError(f"{kind}: {_NOT_YET[kind]}")
     checks = import_module(f"unspool.conform.{kind}").checks
     return [check for path in list(paths) or [own_cases(kind)] for check in checks(path)]

@@ -27,12 +27,13 @@ from unspool.faces.batsim.settings import parse_roles
 __all__ = ["BatsimCase", "checks", "compare_figures", "compare_jobs", "read_case", "read_jobs", "run_case"]
 
 EXACT_S = 1e-6 + 1e-9  # of execution times: one in the last of the six decimals that are written
+LAST_MESSAGE_S = 1e-3  # a replay of a trace ends in Batsim when the message that says so has gone over the network
 SHIFT_S, SHIFT_PART = 0.05, 1e-4  # by how much times on other platforms may differ: seconds, and part of the time
 _TIE_S = 1e-6  # starts of ours that are nearer than this are at one time
 _JOBS = "out_jobs.csv"
 _KEY = ("workload_name", "job_id")
 _TIMES = ("starting_time", "execution_time", "finish_time", "waiting_time")
-_REPLAYS = {"smpi": "SMPI traces", "usage_trace": "usage traces"}
+_REPLAYS = {"usage_trace": "usage traces"}
 _UNSUPPORTED = {
     "-E": "energy",
     "--energy": "energy",
@@ -81,7 +82,7 @@ class BatsimCase:
     """A run: its inputs, Batsim's further arguments, and our equivalent of its scheduler.
 
     Machines have Batsim v4's order, that of the hosts' names as text. `is_exact`: execution times are compared to six
-    decimals. `skipped` says why it cannot be run, and is None where it can.
+    decimals, but for the last message of a replay. `skipped` says why it cannot be run, and is None where it can.
     """
 
     name: str
@@ -92,6 +93,7 @@ class BatsimCase:
     recorded: Path
     is_exact: bool
     skipped: str | None = None
+    replays: bool = False
 
 
 def checks(path: Path) -> list[Check]:
@@ -163,7 +165,8 @@ def _outcome(case: BatsimCase) -> Outcome:
         return Outcome((f"it cannot be run: {error}",))
     if not case.scheduler.is_same:
         return Outcome(reported=compare_figures(found, recorded))
-    return Outcome(compare_jobs(found, recorded, is_exact=case.is_exact))
+    exact_s = EXACT_S + (LAST_MESSAGE_S if case.replays else 0.0)
+    return Outcome(compare_jobs(found, recorded, is_exact=case.is_exact, exact_s=exact_s))
 
 
 def read_case(path: Path) -> BatsimCase:
@@ -182,6 +185,7 @@ def read_case(path: Path) -> BatsimCase:
         recorded=path.parent / _JOBS,
         is_exact=written.platform.startswith("own/") or written.workload.startswith("own/"),
         skipped=reason,
+        replays=reason is None and "smpi" in _kinds_used(decoded(workload, _Jobs)),
     )
 
 
@@ -218,7 +222,9 @@ def read_jobs(path: Path) -> pl.DataFrame:
         raise InputError(f"{path}: is no jobs file of Batsim: {first}") from None
 
 
-def compare_jobs(found: pl.DataFrame, recorded: pl.DataFrame, *, is_exact: bool) -> tuple[str, ...]:
+def compare_jobs(
+    found: pl.DataFrame, recorded: pl.DataFrame, *, is_exact: bool, exact_s: float = EXACT_S
+) -> tuple[str, ...]:
     """Where our jobs differ from those that Batsim wrote: which there are, how they ended, order of starts, times."""
     ours, theirs = _by_key(found), _by_key(recorded)
     told = [f"job {_name(key)} is not among ours" for key in theirs if key not in ours]
@@ -232,7 +238,7 @@ def compare_jobs(found: pl.DataFrame, recorded: pl.DataFrame, *, is_exact: bool)
     for key in started:
         for name in ("execution_time",) if is_exact else ("starting_time", "execution_time"):
             mine, other = ours[key][name], theirs[key][name]
-            far = EXACT_S if is_exact else SHIFT_S + SHIFT_PART * abs(other)
+            far = exact_s if is_exact else SHIFT_S + SHIFT_PART * abs(other)
             if not abs(mine - other) <= far:
                 told.append(f"job {_name(key)}: {name} {mine:.6f}, recorded {other:.6f}")
     return few(told)

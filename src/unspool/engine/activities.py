@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.sharing import alone, deal_out
+from unspool.engine.levels import share_out
+from unspool.engine.sharing import alone
 from unspool.engine.state import NEVER, Array, Sharing
-from unspool.engine.usage import note_component, note_use
+from unspool.engine.usage import note_component, note_part, note_use
 
 __all__ = [
     "FLOWS", "LATENT", "TIMER", "block_of", "done_fraction", "drop_activity", "has_slots", "new_slot", "next_due",
@@ -78,6 +79,7 @@ def new_slot(rule: Array, activities: Array, kind: int, owner: int) -> int:
     activities[slot]["place"] = -1
     activities[slot]["dirty"] = 0
     activities[slot]["elements"] = 0
+    activities[slot]["worth"] = 0.0
     return slot
 
 
@@ -433,7 +435,7 @@ def settle(sharing: Sharing, now: float) -> None:
         if activities[leader]["size"] == 1 and activities[leader]["is_plain"] != 0:
             activities[leader]["rate"] = alone(activities, sharing.elements, sharing.uses, sharing.resources, leader)
         else:
-            deal_out(sharing, leader)
+            share_out(sharing, leader)
         _schedule(rule, activities, sharing.heap, leader, _first_end(activities, leader, now))
     rule[0]["dirty"] = 0
 
@@ -479,14 +481,12 @@ def take_due(sharing: Sharing, now: float) -> int:
             _join(sharing, slot, now)
             continue
         if kind == FLOWS:
-            slot = _first_over(activities, slot, horizon)
+            slot = _over_in(sharing, slot, horizon)
+            if slot < 0:
+                continue
             if rule[0]["bin_s"] > 0.0:
                 note_use(sharing, slot, now, activities[slot]["left"])
-            leader = activities[slot]["leader"]
-            if activities[leader]["size"] > 1:
-                _retire(sharing, slot)
-            else:
-                _leave(sharing, slot)
+            _leave(sharing, slot)
         else:
             _unschedule(rule, activities, heap, slot)
         owner: int = activities[slot]["owner"]
@@ -495,21 +495,19 @@ def take_due(sharing: Sharing, now: float) -> int:
     return -1
 
 
-@inlined
-def _first_over(activities: Array, leader: int, horizon: float) -> int:
-    slot = leader
-    while activities[slot]["end"] > horizon:
-        slot = activities[slot]["next"]
-    return slot
-
-
 @compiled
-def _retire(sharing: Sharing, slot: int) -> None:
-    """A member of a component is over; the others stay scheduled for the first of their ends as it was."""
+def _over_in(sharing: Sharing, leader: int, horizon: float) -> int:
+    """A member of a component that is over; -1 where none is, and then it stands in the heap by the first of its ends.
+
+    A component may be large, and all of it be over at once: so those that are over are brought together behind the
+    leader, who goes last, for then another must lead.
+    """
     activities = sharing.activities
-    heir = activities[slot]["next"]
-    _leave(sharing, slot)
-    leader = activities[heir]["leader"]
+    after: int = activities[leader]["next"]
+    if (after != leader and activities[after]["end"] <= horizon) or _bring_forward(activities, leader, horizon):
+        return activities[leader]["next"]  # type: ignore[no-any-return]
+    if activities[leader]["end"] <= horizon:
+        return leader
     first = NEVER
     slot = leader
     while True:
@@ -518,6 +516,28 @@ def _retire(sharing: Sharing, slot: int) -> None:
         if slot == leader:
             break
     _schedule(sharing.rule, activities, sharing.heap, leader, first)
+    return -1
+
+
+@compiled
+def _bring_forward(activities: Array, leader: int, horizon: float) -> bool:
+    """Move members that are over behind the leader, in their order; False where there is none."""
+    last = leader
+    slot = activities[leader]["next"]
+    while slot != leader:
+        after = activities[slot]["next"]
+        if activities[slot]["end"] <= horizon:
+            if activities[last]["next"] != slot:
+                before, behind = activities[slot]["before"], activities[last]["next"]
+                activities[before]["next"] = after
+                activities[after]["before"] = before
+                activities[slot]["next"] = behind
+                activities[behind]["before"] = slot
+                activities[last]["next"] = slot
+                activities[slot]["before"] = last
+            last = slot
+        slot = after
+    return bool(last != leader)
 
 
 @compiled
@@ -530,9 +550,11 @@ def done_fraction(activities: Array, slot: int, now: float) -> float:
 
 
 @compiled
-def drop_activity(sharing: Sharing, slot: int) -> None:
+def drop_activity(sharing: Sharing, slot: int, now: float) -> None:
     """End an activity before its time."""
     if sharing.activities[slot]["kind"] == FLOWS:
+        if sharing.rule[0]["bin_s"] > 0.0:
+            note_part(sharing, slot, now)
         _leave(sharing, slot)
     else:
         _unschedule(sharing.rule, sharing.activities, sharing.heap, slot)

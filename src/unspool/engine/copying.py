@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from unspool.engine.mpi import Mpi
 from unspool.engine.queue import list_waiting
 from unspool.engine.state import (
     Array,
@@ -26,7 +27,7 @@ from unspool.engine.state import (
 
 __all__ = ["copied"]
 
-T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic, Sharing, Routes)
+T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic, Sharing, Routes, Mpi)
 
 _INPUT = {
     Core: ("jobs",),
@@ -40,6 +41,7 @@ _INPUT = {
     Elastic: ("by_price", "room", "packed"),
     Fluid: ("programs", "members", "amounts", "program_of"),
     Sharing: (),
+    Mpi: ("traces", "scripts", "actions", "lists", "mapped", "places", "trace_of"),
     Routes: ("group", "leaving", "arriving", "itself", "between", "links"),
 }
 # Arrays that are filled from the front, by the field of the clock that counts what is in them.
@@ -65,9 +67,10 @@ def copied(state: State) -> State:
 
 
 def _fluid(fluid: Fluid, state: State) -> Fluid:
-    own = [name for name in fluid._fields if name not in ("sharing", "routes", *_INPUT[Fluid])]
+    own = [name for name in fluid._fields if name not in ("sharing", "routes", "mpi", *_INPUT[Fluid])]
     fluid = fluid._replace(**{name: getattr(fluid, name).copy() for name in own})
-    return fluid._replace(sharing=_part(fluid.sharing, state), routes=_part(fluid.routes, state))
+    mpi = None if fluid.mpi is None else _part(fluid.mpi, state)
+    return fluid._replace(sharing=_part(fluid.sharing, state), routes=_part(fluid.routes, state), mpi=mpi)
 
 
 def _part(part: T, state: State) -> T:

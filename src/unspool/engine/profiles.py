@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from unspool.engine import programs as kinds
+from unspool.engine.mpi import Mpi
 from unspool.engine.state import (
     FLUID,
     FRAME,
@@ -20,6 +23,7 @@ from unspool.engine.state import (
     Fluid,
     longer,
 )
+from unspool.engine.traces import TraceFiles, grow_mpi, mpi_of, with_places
 from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
 from unspool.errors import InputError, UnknownName
 from unspool.model.network import Contention, Network
@@ -38,28 +42,38 @@ from unspool.model.profile import (
     Trace,
 )
 from unspool.model.workload import Workload
+from unspool.workloads.batsim_jobs import MAPPING
 from unspool.workloads.references import parts_first, reached, references, spans_of
+from unspool.workloads.smpi_traces import SmpiTrace, read_smpi_trace
 
-__all__ = ["fluid_of", "grow_fluid"]
+__all__ = ["Programs", "fluid_of", "grow_fluid"]
 
 _SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
 _MOST_RECEIVERS = 62  # bits of a mask
 _MOST_AT_ONCE = 1_000_000
 
 
+@dataclass(frozen=True)
+class Programs:
+    """Of what programs were made: the profile of each, and the files of each trace."""
+
+    names: tuple[str, ...] = ()
+    traces: tuple[TraceFiles, ...] = ()
+
+
 def fluid_of(
     workload: Workload, used: Array, network: Network | None, contention: Contention
-) -> tuple[Fluid | None, tuple[str, ...]]:
-    """What the jobs of a run do, where that is more than to take their run time, and the profile of each program."""
+) -> tuple[Fluid | None, Programs]:
+    """What the jobs of a run do, where that is more than to take their run time, and of what it was made."""
     if not workload.profiles:  # a table keeps the names alone
-        return None, ()
+        return None, Programs()
     names = workload.column("profile").gather(pl.Series(used))
     named = sorted(names.unique().drop_nulls())
     _refuse_broken(workload.profiles, named)
     timed = spans_of(workload.profiles)
     wanted = [name for name in named if name not in timed]
     if not wanted:
-        return None, ()
+        return None, Programs()
     if network is None:
         raise InputError(
             f"{workload.name}: profile '{wanted[0]}' computes or communicates; give a platform with a network: "
@@ -67,7 +81,34 @@ def fluid_of(
         )
     sizes = workload.column("machines").fill_null(workload.table["cores"]).to_numpy()[used]
     writer = _Writer(workload.profiles, wanted, network, contention)
-    return writer.write(names, sizes), tuple(name for name, _ in writer.known)
+    fluid = writer.write(names, sizes)
+    if fluid.mpi is not None:
+        fluid = fluid._replace(mpi=with_places(fluid.mpi, _places(workload, used, writer), len(used)))
+    files = tuple(TraceFiles(trace.files, trace.script_of) for trace in writer.traces.values())
+    return fluid, Programs(tuple(name for name, _ in writer.known), files)
+
+
+def _places(workload: Workload, used: Array, writer: _Writer) -> dict[int, list[int]]:
+    """Where jobs want the ranks of their traces, by the positions of their machines; it must be said of each rank."""
+    if "details" not in workload.table.columns:
+        return {}
+    found: dict[int, list[int]] = {}
+    details = workload.table["details"].gather(pl.Series(used)).str.contains(MAPPING, literal=True).fill_null(False)
+    for job in details.arg_true():
+        row = workload.table.row(int(used[job]), named=True)
+        parts = [workload.profiles[name] for name in reached(workload.profiles, [row["profile"]])]
+        traces = [writer.traces[part.path] for part in parts if isinstance(part, Trace) and part.path in writer.traces]
+        places = msgspec.json.decode(row["details"]).get(MAPPING)
+        if not traces or not isinstance(places, list):
+            continue
+        for trace in traces:
+            if len(places) != trace.ranks or not all(type(place) is int and place >= 0 for place in places):
+                raise InputError(
+                    f"job {row['job_id']}: {MAPPING} says {len(places)} places, and {trace.path} has {trace.ranks} "
+                    "ranks; expected the place of each rank, 0 or more"
+                )
+        found[job] = places
+    return found
 
 
 def _refuse_broken(profiles: Mapping[str, Profile], named: list[str]) -> None:
@@ -110,6 +151,7 @@ class _Writer:
         self.amounts: list[float] = []
         self.known: dict[tuple[str, int], int] = {}
         self.receivers: list[str] = []
+        self.traces: dict[str, SmpiTrace] = {}
 
     def look_at(self, name: str, profile: Profile) -> None:
         """What is to be known of a profile, of whose parts it is known: activities and frames that it can have at once.
@@ -152,7 +194,16 @@ class _Writer:
             np.zeros(max(64, depth), FRAME), np.full(jobs, -1, np.int64), np.zeros(jobs, np.int64), seats,
             np.zeros(0, np.int64), np.zeros(depth + leaves + 8, MOVE), np.zeros(64 + leaves, SAID),
             np.zeros(64, LETTER), np.full((jobs, 2), -1, np.int64), sharing, routes_of(self.network, most),
+            self.replays(programs, leaves),
         )  # fmt: skip
+
+    def replays(self, programs: Array, leaves: int) -> Mpi | None:
+        """The traces that programs replay; None where none does."""
+        if not self.traces:
+            return None
+        is_smpirun = self.contention.smpi_network == "smpirun"
+        mpi = mpi_of(list(self.traces.values()), smpirun=is_smpirun, at_once=leaves)
+        return mpi._replace(trace_of=np.where(programs["kind"] == kinds.REPLAY, programs["first"], -1))
 
     def program(self, name: str, size: int) -> int:
         """The program of a profile for a number of executors."""
@@ -204,6 +255,10 @@ class _Writer:
                     "bit": self.bit(name),
                     "follows": self.next_of(profile, size),
                 }
+            case Trace("smpi", path):
+                if path not in self.traces:
+                    self.traces[path] = read_smpi_trace(path)
+                return {"kind": kinds.REPLAY, "first": list(self.traces).index(path)}
             case Trace(kind):
                 raise InputError(f"profile '{name}' replays a trace of kind {kind}, which unspool cannot run yet")
             case _:
@@ -320,4 +375,5 @@ def grow_fluid(fluid: Fluid) -> Fluid:
         said=longer(fluid.said, int(rule["said"]) + leaves),
         letters=longer(fluid.letters, int(rule["letters"]) + 1),
         sharing=sharing,
+        mpi=None if fluid.mpi is None else grow_mpi(fluid.mpi),
     )

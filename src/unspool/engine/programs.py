@@ -8,24 +8,38 @@ from __future__ import annotations
 
 import math
 
-from unspool.engine.activities import FLOWS, drop_activity, has_slots, next_due, settle, start_timer, take_due
+from unspool.engine.activities import drop_activity, has_slots, next_due, settle, start_timer, take_due
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.messages import ENDED
+from unspool.engine.mpi import Mpi
+from unspool.engine.replay import (
+    NO_SPACE,
+    NO_WAY,
+    STUCK,
+    begin_replay,
+    end_replay,
+    go_on,
+    has_ready,
+    is_of_replay,
+    room_to_begin,
+    take_up,
+)
 from unspool.engine.state import COMPLETED, FAILED, NEVER, RUNNING, Core, Fluid, Place, Routes
 from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send, send_to_all
-from unspool.engine.usage import note_part
 
 __all__ = [
     "DELAY", "EACH", "FORK_JOIN", "HOMOGENEOUS", "MATRIX", "NOBODY", "NO_ROOM_LEFT", "OUT_OF_BREATH", "RECEIVE",
-    "SEND", "SEQUENCE", "STAGING", "STORAGE", "TOTAL", "TOTAL_V4", "deliver", "fluid_outcome", "forget_job",
+    "REPLAY", "SEND", "SEQUENCE", "STAGING", "STORAGE", "TOTAL", "TOTAL_V4", "deliver", "fluid_outcome", "forget_job",
     "is_stale_fluid_end", "launch", "next_activity", "room_to_go_on", "take_finished",
 ]  # fmt: skip
 
-DELAY, HOMOGENEOUS, MATRIX, STORAGE, STAGING, SEQUENCE, FORK_JOIN, SEND, RECEIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+DELAY, HOMOGENEOUS, MATRIX, STORAGE, STAGING, SEQUENCE, FORK_JOIN, SEND, RECEIVE, REPLAY = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 EACH, TOTAL, TOTAL_V4 = 0, 1, 2  # how amounts are spread over executors
 _MATCH, _NO_MATCH, _NO_MESSAGE = 0, 1, 2
 _NONE = -1
 NOBODY, NO_ROOM_LEFT, OUT_OF_BREATH = -1, -2, -3
 _MOST_STEPS = 1 << 18
+_DEADLOCKED = 1  # the code of a job whose ranks wait for one another, and that no walltime ends
 
 
 @compiled
@@ -39,6 +53,7 @@ def room_to_go_on(fluid: Fluid | None) -> bool:
         and sharing.rule[0]["top"] + rule[0]["leaves"] * 2 * rule[0]["elements"] <= len(sharing.uses)
         and rule[0]["slots"] + rule[0]["nodes"] <= len(fluid.frames)
         and rule[0]["said"] + rule[0]["leaves"] <= len(fluid.said)
+        and room_to_begin(fluid.mpi)
     )
 
 
@@ -65,6 +80,8 @@ def next_activity(core: Core, fluid: Fluid | None) -> float:
     """When an activity is over next; rates are brought up to date."""
     if fluid is None:
         return NEVER
+    if has_ready(fluid.mpi):
+        return core.clock[0]["now"]  # type: ignore[no-any-return]
     settle(fluid.sharing, core.clock[0]["now"])
     return next_due(fluid.sharing.rule, fluid.sharing.heap)
 
@@ -83,9 +100,22 @@ def take_finished(core: Core, place: Place | None, fluid: Fluid | None) -> int:
         if fluid.rule[0]["steps"] >= _MOST_STEPS:
             fluid.rule[0]["steps"] = 0
             return OUT_OF_BREATH
+        frame = _go_on_with_ranks(core, fluid)
+        if frame == NO_ROOM_LEFT:
+            return NO_ROOM_LEFT
+        if frame >= 0:
+            over: int = fluid.frames[frame]["job"]
+            if _work_off(core, place, fluid, over):
+                return over
+            continue
+        if has_ready(fluid.mpi):
+            continue
         frame = take_due(fluid.sharing, core.clock[0]["now"])
         if frame < 0:
             return NOBODY
+        if is_of_replay(frame):
+            take_up(fluid.mpi, frame)
+            continue
         fluid.frames[frame]["activity"] = _NONE
         job: int = fluid.frames[frame]["job"]
         program = fluid.frames[frame]["program"]
@@ -168,6 +198,8 @@ def _begin(core: Core, place: Place, fluid: Fluid, job: int, program: int, paren
         _pause(core, fluid, job, frame, programs[program]["seconds"])
     elif kind == RECEIVE:
         _read_letter(core, fluid, frame)
+    elif kind == REPLAY:
+        _begin_replay(core, place, fluid, fluid.mpi, job, program, frame)
     else:
         _begin_task(core, place, fluid, job, program, frame)
 
@@ -253,11 +285,10 @@ def forget_job(core: Core, fluid: Fluid | None, job: int) -> None:
     fluid.seats[job]["first"] = _NONE  # started anew, it may sit elsewhere
     frame = fluid.top[job]
     while frame >= 0:
-        slot = fluid.frames[frame]["activity"]
-        if slot >= 0:
-            if fluid.sharing.rule[0]["bin_s"] > 0.0 and fluid.sharing.activities[slot]["kind"] == FLOWS:
-                note_part(fluid.sharing, slot, core.clock[0]["now"])
-            drop_activity(fluid.sharing, slot)
+        if fluid.frames[frame]["activity"] >= 0:
+            drop_activity(fluid.sharing, fluid.frames[frame]["activity"], core.clock[0]["now"])
+        if fluid.programs[fluid.frames[frame]["program"]]["kind"] == REPLAY:
+            end_replay(fluid.sharing, fluid.mpi, fluid.frames[frame]["member"], core.clock[0]["now"])
         _drop_frame(fluid, job, frame)
         frame = fluid.top[job]
 
@@ -358,6 +389,60 @@ def _seat(core: Core, place: Place, fluid: Fluid, job: int) -> int:
                 crew[count] = machine
                 count += 1
     return count
+
+
+# Replays.
+
+
+@compiled
+def _begin_replay(core: Core, place: Place, fluid: Fluid, mpi: Mpi | None, job: int, program: int, frame: int) -> None:
+    """The ranks of a trace begin, each on the machine that it is mapped to, or round the job's machines."""
+    if mpi is None:
+        return
+    replay = begin_replay(mpi, mpi.trace_of[program], frame)
+    fluid.frames[frame]["member"] = replay
+    count = _seat(core, place, fluid, job)
+    crew = fluid.routes.crew
+    first = mpi.mapped[job, 0]
+    has_places = mpi.mapped[job, 1] > 0 and fluid.seats[job]["first"] < 0  # a start that maps has the last word
+    for number in range(mpi.replays[replay]["ranks"]):
+        seat = mpi.places[first + number] if has_places else number
+        mpi.ranks[mpi.replays[replay]["first"] + number]["host"] = crew[seat % count]
+
+
+@compiled
+def _go_on_with_ranks(core: Core, fluid: Fluid) -> int:
+    """Let a rank go on that can; returns the frame of a replay that is over, for which moves are asked."""
+    came, replay = go_on(
+        fluid.sharing, fluid.routes, fluid.mpi, core.clock[0]["now"], fluid.rule[0]["elements"]
+    )  # fmt: skip
+    if came == NO_SPACE:
+        return NO_ROOM_LEFT
+    if came in (ENDED, STUCK, NO_WAY):
+        return _end_replay(core, fluid, fluid.mpi, came, replay)
+    return NOBODY
+
+
+@compiled
+def _end_replay(core: Core, fluid: Fluid, mpi: Mpi | None, came: int, replay: int) -> int:
+    """A replay is over, or can never be. Where ranks wait for one another, the walltime ends the job; else it fails."""
+    if mpi is None:
+        return NOBODY
+    frame: int = mpi.replays[replay]["owner"]
+    job = fluid.frames[frame]["job"]
+    if came == NO_WAY:
+        fluid.rule[0]["stuck"] = job
+        return NOBODY
+    if came == STUCK:
+        at = mpi.rule[0]["deadlocks"] - 1
+        if at < len(mpi.deadlocks):
+            mpi.deadlocks[at]["job"] = job
+        if core.jobs[job]["walltime"] < NEVER:
+            return NOBODY
+    end_replay(fluid.sharing, mpi, replay, core.clock[0]["now"])
+    code = fluid.programs[fluid.frames[frame]["program"]]["code"]
+    _ask(fluid, frame, _NONE, _DEADLOCKED if came == STUCK else code)
+    return frame
 
 
 # Messages.

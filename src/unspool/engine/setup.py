@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ import polars as pl
 from unspool.engine.bitset import add, empty_bitset, word_count
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
 from unspool.engine.plans import rows_to_plan, steps_to_plan
-from unspool.engine.profiles import fluid_of, grow_fluid
+from unspool.engine.profiles import Programs, fluid_of, grow_fluid
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
 from unspool.engine.state import (
     ATTEMPT,
@@ -61,7 +61,7 @@ class Problem:
     rejected: pl.DataFrame
     without_estimate: int
     notes: tuple[str, ...]
-    program_names: tuple[str, ...] = ()  # the profile of each program
+    programs: Programs = field(default_factory=Programs)
 
 
 def estimates_of(workload: Workload) -> tuple[Array, int]:
@@ -96,7 +96,7 @@ def pose(
     used = np.flatnonzero(~reasons)
     estimate, without_estimate = estimates_of(workload)
     jobs = _jobs(workload, asked, used, estimate, kill_at_walltime)
-    fluid, program_names = fluid_of(workload, used, platform.network, contention)
+    fluid, programs = fluid_of(workload, used, platform.network, contention)
     _set_run_times(jobs, workload, used, fluid, contention)
     links, linked, notes = _links(workload, used)
     place = None if platform.is_pool and not platform.licences else _place(asked, platform, len(used))
@@ -107,7 +107,7 @@ def pose(
         state = with_cloud(state, place, asked, used, workload, platform, seed)
         return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
     state.core.clock["one_core"] = asked.allowed.all() and all(group.machine.cores == 1 for group in platform.groups)
-    return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes), program_names)
+    return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes), programs)
 
 
 def _rejected(workload: Workload, asked: Asked) -> pl.DataFrame:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unspool.engine.mpi import Mpi
+
 __all__ = [
     "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DONE",
     "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
@@ -321,6 +323,7 @@ ACTIVITY = np.dtype(
         ("bound", "f8"),
         ("wire_bound", "f8"),  # the part of it that does not depend on the speed of hosts
         ("step", "f8"),  # in the rounds: by how much its rate rose last
+        ("worth", "f8"),  # what its rate is multiplied by where rates rise together to a level; 0: it shares in rounds
         ("element", "i8"),  # the first; first those of shared resources, then of twins, then of fat ones
         ("shared", "i8"),
         ("twins", "i8"),
@@ -584,6 +587,7 @@ class Fluid(NamedTuple):
     mail: Array  # [job, 2] the first and the last letter to each job, -1 for none
     sharing: Sharing
     routes: Routes
+    mpi: Mpi | None = None  # replays of traces
 
 
 class Links(NamedTuple):

@@ -14,12 +14,15 @@ from typing import Any
 
 from unspool.errors import InputError, UnknownName
 
-__all__ = ["ROLES", "SHARINGS", "TCP_GAMMA", "Contention", "Host", "Link", "Network"]
+__all__ = ["ROLES", "SHARINGS", "SMPI_NETWORKS", "TCP_GAMMA", "Contention", "Host", "Link", "Network"]
 
 ROLES: tuple[str, ...] = ("compute", "storage", "master")
 
 SHARINGS: tuple[str, ...] = ("simgrid", "clean")
 """How tasks share: to SimGrid's digits, or without the two side effects of its rounds."""
+
+SMPI_NETWORKS: tuple[str, ...] = ("batsim", "smpirun")
+"""How messages of SMPI traces share: as tasks do, which is what Batsim does, or by the rules that smpirun sets."""
 
 TCP_GAMMA = 4194304.0
 """Bytes that a flow may have on the way, as SimGrid has it."""
@@ -101,7 +104,8 @@ class Contention:
 
     `tcp_gamma` is how many bytes a flow may have on the way. `storage` says which host the label of a storage means.
     With `strict`, a delay that would end exactly with the walltime is cut by it, as in Batsim. With `records_use`, how
-    much of each host and link is used over time is written down (`Result.network_use`).
+    much of each host and link is used over time is written down (`Result.network_use`). `smpi_network` says how the
+    messages of SMPI traces share.
     """
 
     sharing: str = "simgrid"
@@ -109,10 +113,13 @@ class Contention:
     storage: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     strict: bool = False
     records_use: bool = False
+    smpi_network: str = "batsim"
 
     def __post_init__(self) -> None:
         if self.sharing not in SHARINGS:
             raise UnknownName("sharing", self.sharing, SHARINGS)
+        if self.smpi_network not in SMPI_NETWORKS:
+            raise UnknownName("SMPI network", self.smpi_network, SMPI_NETWORKS)
         if not self.tcp_gamma > 0.0:
             raise InputError(f"contention: a TCP gamma of {self.tcp_gamma}; expected more than 0 bytes")
 

@@ -7,7 +7,7 @@ returns to Python only to grow an array or to report progress.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -20,6 +20,7 @@ from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
 from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
+from unspool.engine.traces import deadlocks_of
 from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
@@ -128,8 +129,12 @@ class Engine:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done to the workload so that it could run here."""
-        return self._problem.notes
+        """What was done to the workload so that it could run here, and what is odd about the traces that it replays."""
+        odd = [f"job {self.id_of(job)}: {text}" for job, text in self._deadlocks()]
+        fluid = self.state.fluid
+        if fluid is not None and fluid.mpi is not None and fluid.mpi.rule[0]["unread"] > 0:
+            odd.append(f"{int(fluid.mpi.rule[0]['unread']):,} messages of SMPI traces were sent and never received")
+        return (*self._problem.notes, *odd)
 
     @property
     def without_estimate(self) -> int:
@@ -235,6 +240,8 @@ class Engine:
         fluid = self.state.fluid
         if fluid is None:
             return
+        for job, text in self._deadlocks():
+            self.annotations.setdefault(self.id_of(job), []).append(text)
         if fluid.rule[0]["stuck"] >= 0:
             raise InputError(self._told_of_no_route(int(fluid.rule[0]["stuck"])))
         running = np.flatnonzero(self.attempts["how"] == RUNNING)
@@ -242,6 +249,13 @@ class Engine:
             shown = ", ".join(self.id_of(int(job)) for job in self.attempts["job"][running[:_SHOWN]])
             more = ", …" if len(running) > _SHOWN else ""
             raise RunError(f"nothing is left to happen, but {len(running)} jobs run for ever: {shown}{more}")
+
+    def _deadlocks(self) -> Iterator[tuple[int, str]]:
+        """Jobs whose ranks wait for one another for ever, and a sentence of each."""
+        fluid = self.state.fluid
+        if fluid is None or fluid.mpi is None:
+            return iter(())
+        return deadlocks_of(fluid.mpi, self._problem.programs.traces)
 
     def _told_of_no_route(self, job: int) -> str:
         network, place = self.platform.network, self.place
@@ -339,7 +353,7 @@ class Engine:
 
     def name_of_program(self, program: int) -> str:
         """The name of that profile."""
-        return self._problem.program_names[program]
+        return self._problem.programs.names[program]
 
     def room_for(self, job: int) -> dict[int, int] | None:
         """Machines and units that the platform's selection gives a job now, or None where there is no room."""

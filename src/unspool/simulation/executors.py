@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unspool.engine.activities import TIMER, done_fraction
-from unspool.engine.programs import EACH, HOMOGENEOUS, RECEIVE, SEQUENCE, deliver
+from unspool.engine.programs import EACH, HOMOGENEOUS, RECEIVE, REPLAY, SEQUENCE, deliver
 from unspool.engine.setup import grow
 from unspool.engine.state import RUNNING, Array, Fluid, longer
 from unspool.errors import DecisionError
@@ -56,7 +56,9 @@ def seat_executors(engine: Engine, job: int, decision: Start) -> None:
     if decision.mapping is not None:
         mapping = np.asarray(decision.mapping, np.int64)
         units = int(place.shapes[shape]["units"])
-        if len(mapping) != units and not _is_total(fluid, int(fluid.program_of[job])):
+        program = int(fluid.program_of[job])
+        may_be_any = fluid.programs[program]["kind"] == REPLAY or _is_total(fluid, program)
+        if len(mapping) != units and not may_be_any:
             raise DecisionError(f"{decision!r}: {len(mapping)} executors are mapped; the job has {units}")
         if not len(mapping) or mapping.min() < 0 or mapping.max() >= len(machines):
             raise DecisionError(f"{decision!r}: the mapping names a place outside of its {len(machines)} machines")

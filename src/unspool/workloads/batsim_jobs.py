@@ -14,7 +14,7 @@ from unspool.workloads.batsim_checks import Known, near
 from unspool.workloads.batsim_fields import MOST_TIME, is_number, is_whole, told
 from unspool.workloads.batsim_positions import Problems
 
-__all__ = ["FREE_FIELDS", "Jobs", "meaning_of", "plain_jobs", "read_jobs"]
+__all__ = ["FREE_FIELDS", "MAPPING", "Jobs", "meaning_of", "plain_jobs", "read_jobs"]
 
 FREE_FIELDS: Mapping[str, str] = {
     "user": "user", "queue": "queue", "priority": "priority", "licenses": "licences", "dependencies": "depends_on",

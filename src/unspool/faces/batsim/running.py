@@ -54,6 +54,7 @@ class Settings:
     storages: Mapping[str, str] = field(default_factory=dict)
     sharing: str = "simgrid"
     gamma: float = TCP_GAMMA
+    smpi_network: str = "batsim"
     walltime_rule: str = "v4"
     events: Sequence[str] = ()
     forward_unknown_events: bool = False
@@ -132,7 +133,7 @@ def _without_ranks(result: Result, workload: Workload) -> Result:
 def _contention(settings: Settings) -> Contention:
     return Contention(
         settings.sharing, settings.gamma, dict(settings.storages), strict=settings.walltime_rule == "v4",
-        records_use=settings.records_use,
+        records_use=settings.records_use, smpi_network=settings.smpi_network,
     )  # fmt: skip
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from unspool.errors import InputError, UnknownName, shown
-from unspool.model.network import SHARINGS, TCP_GAMMA
+from unspool.model.network import SHARINGS, SMPI_NETWORKS, TCP_GAMMA
 
 __all__ = [
-    "HOST_ORDERS", "SHARINGS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "at_least_0", "one_of", "parse_counts",
-    "parse_roles", "parse_simgrid", "parse_storages",
+    "HOST_ORDERS", "SHARINGS", "SMPI_NETWORKS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "at_least_0", "one_of",
+    "parse_counts", "parse_roles", "parse_simgrid", "parse_storages",
 ]  # fmt: skip
 
 ROLES: tuple[str, ...] = ("master", "storage", "compute_node")

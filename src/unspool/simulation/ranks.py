@@ -1,0 +1,78 @@
+"""A trace of SMPI on a network without jobs or schedulers: all ranks begin at 0, and each ends when its last action is
+over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unspool.engine.activities import next_due, settle, take_due
+from unspool.engine.compiled import compiled
+from unspool.engine.messages import ENDED
+from unspool.engine.mpi import Mpi
+from unspool.engine.replay import NO_SPACE, NO_WAY, begin_replay, go_on, has_ready, take_up
+from unspool.engine.state import NEVER, Array, Routes, Sharing
+from unspool.engine.traces import grow_mpi, mpi_of
+from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
+from unspool.errors import InputError
+from unspool.model.network import TCP_GAMMA, Contention, Network
+from unspool.workloads.smpi_traces import SmpiTrace
+
+__all__ = ["rank_ends"]
+
+_OVER, _SHORT, _NO_ROUTE = 0, 1, 2
+
+
+def rank_ends(
+    network: Network,
+    trace: SmpiTrace,
+    hosts: Sequence[int],
+    *,
+    smpi_network: str = "batsim",
+    sharing: str = "simgrid",
+    gamma: float = TCP_GAMMA,
+) -> list[float]:
+    """When each rank ends, infinite where it waits for ever; rank r is on host `hosts[r]`.
+
+    The other settings are those of `Contention`.
+    """
+    if len(hosts) != trace.ranks:
+        raise InputError(f"{trace.path}: has {trace.ranks} ranks, and {len(hosts)} hosts are given; expected one each")
+    rules = Contention(sharing, gamma, smpi_network=smpi_network)
+    routes, flowing = routes_of(network, 2), sharing_on(network, rules)
+    elements = len(network.links) + 2
+    flowing = grow_sharing(flowing, 1, 2 * elements)
+    mpi = mpi_of([trace], smpirun=smpi_network == "smpirun")
+    begin_replay(mpi, 0, 0)
+    mpi.ranks["host"][: trace.ranks] = hosts
+    mpi.ranks["end"] = NEVER
+    now = np.zeros(1)
+    while (status := _run(flowing, routes, mpi, now, elements)) == _SHORT:
+        flowing, mpi = grow_sharing(flowing, 1, 2 * elements), grow_mpi(mpi)
+    if status == _NO_ROUTE:
+        raise InputError(f"{trace.path}: two ranks exchange messages, but their hosts have no route; give them one")
+    return [float(time) for time in mpi.ranks["end"][: trace.ranks]]
+
+
+@compiled
+def _run(sharing: Sharing, routes: Routes, mpi: Mpi, clock: Array, elements: int) -> int:
+    """Let everything happen, from the time on the clock on, until nothing is left or an array is full."""
+    while True:
+        while has_ready(mpi):
+            came, _ = go_on(sharing, routes, mpi, clock[0], elements)
+            if came == NO_SPACE:
+                return _SHORT
+            if came == NO_WAY:
+                return _NO_ROUTE
+            if came == ENDED:
+                return _OVER
+        owner = take_due(sharing, clock[0])
+        if owner >= 0:
+            take_up(mpi, owner)
+            continue
+        settle(sharing, clock[0])
+        due = next_due(sharing.rule, sharing.heap)
+        if due == NEVER:
+            return _OVER
+        clock[0] = due
