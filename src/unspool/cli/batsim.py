@@ -41,6 +41,7 @@ from unspool.faces.batsim.settings import (
     parse_simgrid,
     parse_storages,
 )  # fmt: skip
+from unspool.faces.batsim.workflows import Rules
 from unspool.report.run import COMMAND, write_run_report
 from unspool.results.store import REPORT, check_free, write_folder, write_json, write_result
 
@@ -73,6 +74,12 @@ def batsim(
     forward_unknown_events: Annotated[bool, Flag] = False,
     enable_compute_sharing: Annotated[bool, Flag] = False,
     message_delay: float = 0.0,
+    workflow: Annotated[list[str] | None, Parameter(name=["--workflow", "-W"], negative=())] = None,
+    workflow_start: Annotated[
+        list[tuple[str, float]] | None, Parameter(name=["--workflow-start", "--WS"], negative=())
+    ] = None,
+    workflow_jobs_limit: Annotated[int, Parameter(allow_leading_hyphen=True)] = 0,
+    ignore_beyond_last_workflow: Annotated[bool, Flag] = False,
     no_sched: Annotated[bool, Parameter(name="--no-sched", negative=(), show_default=False)] = False,
     sg_cfg: Annotated[list[str] | None, Many] = None,
     disable_schedule_tracing: Annotated[bool, Flag] = False,
@@ -135,6 +142,15 @@ def batsim(
         Several jobs may be on one machine; those with the fewest are taken first.
     message_delay
         Seconds from whatever happens until the scheduler hears of it and decides; all else takes no time.
+    workflow
+        A workflow, DAX of Pegasus or JSON of WfCommons; a task is submitted when those that it waits for have ended.
+        Give the option once for each: they are wf0, wf1 and so on.
+    workflow_start
+        A workflow and the time at which it begins, as in --WS flow.dax 3600; these are wfc0, wfc1 and so on.
+    workflow_jobs_limit
+        So many tasks of a workflow may be submitted and not over; 0 for any.
+    ignore_beyond_last_workflow
+        Leave out jobs that are submitted after the end of the last workflow.
     no_sched
         No scheduler: jobs in the order of submission, one after the other, each alone.
     sg_cfg
@@ -161,11 +177,11 @@ def batsim(
     refuse_others(given)
     if platform is None:
         raise InputError("no platform given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
-    if not workload:
+    if not workload and not workflow and not workflow_start:
         raise InputError("no workload given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
     settings = Settings(
         platform=platform,
-        workloads=workload,
+        workloads=workload or (),
         policy=ONE_BY_ONE if no_sched else policy,
         seed=seed,
         mmax=mmax,
@@ -182,6 +198,11 @@ def batsim(
         forward_unknown_events=forward_unknown_events,
         shares_machines=enable_compute_sharing,
         message_delay_s=at_least_0("--message-delay", message_delay),
+        workflows=(
+            *((file, None) for file in workflow or ()),
+            *((file, at_least_0("--workflow-start", time)) for file, time in workflow_start or ()),
+        ),
+        workflow_rules=Rules(workflow_jobs_limit, ignore_beyond_last_workflow),
     )
     check_prefix(export)
     if out is not None:
@@ -210,8 +231,14 @@ def _command(given: dict[str, Any]) -> str:
             continue
         option = f"--{name.replace('_', '-')}"
         values = value if isinstance(value, list) else [value]
-        words += [option] if value is True else [word for one in values for word in (option, str(one))]
+        words += [option] if value is True else [word for one in values for word in (option, *_words(one))]
     return shlex.join(words)
+
+
+def _words(value: Any) -> list[str]:
+    """A value as words of a command; of a time, as many digits as it needs."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return [f"{part:.15g}" if isinstance(part, float) else str(part) for part in parts]
 
 
 def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated:
