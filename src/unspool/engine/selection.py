@@ -10,18 +10,20 @@ Filters: the job's partition, and room for at least one unit. Weighers, by code 
 | 3 | contiguous | by id, and all machines of the job are neighbours |
 | 4 | spread | as worst, but units are dealt one a machine in rounds |
 | 5 | pack | most units first, then by id: few machines, well filled |
+| 6 | nearby | by id, in as few parts of the network as will do (see `engine/domains.py`) |
 """
 
 from __future__ import annotations
 
 from unspool.engine import bitset
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.domains import next_domain
 from unspool.engine.machines import licences_suffice, units_that_fit
 from unspool.engine.state import Array, Core, Place
 
 __all__ = ["CONTIGUOUS", "fits_in_a_row", "pick", "place_units"]
 
-FIRST, BEST, WORST, CONTIGUOUS, SPREAD, PACK = 0, 1, 2, 3, 4, 5
+FIRST, BEST, WORST, CONTIGUOUS, SPREAD, PACK, NEARBY = 0, 1, 2, 3, 4, 5, 6
 
 
 @compiled
@@ -64,6 +66,8 @@ def place_units(core: Core, place: Place, gain: Array, licence_gain: Array, shap
         return _place_first(core, place, gain, shape, later)
     if selection == CONTIGUOUS:
         return _place_in_a_row(core, place, gain, shape, later)
+    if selection == NEARBY:
+        return _place_nearby(core, place, gain, place.domains, shape, later)
     return _place_weighed(core, place, gain, place.tally, shape, selection, later)
 
 
@@ -206,6 +210,40 @@ def _place_weighed(
     while machine >= 0:
         if machines[machine]["fit"] > 0 and machines[machine]["given"] > 0:
             _append(core, place, machine, machines[machine]["given"])
+        machine = _next_candidate(place, machine + 1, later)
+    return True
+
+
+@compiled
+def _place_nearby(core: Core, place: Place, gain: Array, domains: Array | None, shape: int, later: bool) -> bool:
+    """Choose parts of the network one after the other, then machines in them by id."""
+    if domains is None:
+        return False
+    machines = place.machines
+    for domain in range(len(domains)):
+        domains[domain]["room"] = 0
+        domains[domain]["taken"] = 0
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        units = units_that_fit(place, gain, machine, shape, later)
+        machines[machine]["fit"] = units
+        domains[machines[machine]["domain"]]["room"] += units
+        machine = _next_candidate(place, machine + 1, later)
+    wanted = place.shapes[shape]["units"]
+    while wanted > 0:
+        domain = next_domain(domains, wanted)
+        if domain < 0:
+            return False
+        domains[domain]["taken"] = min(domains[domain]["room"], wanted)
+        wanted -= domains[domain]["taken"]
+        domains[domain]["room"] = 0
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        domain = machines[machine]["domain"]
+        units = min(machines[machine]["fit"], domains[domain]["taken"])
+        if units > 0:
+            _append(core, place, machine, units)
+            domains[domain]["taken"] -= units
         machine = _next_candidate(place, machine + 1, later)
     return True
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.bitset import add, empty_bitset, word_count
+from unspool.engine.domains import domains_of
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
 from unspool.engine.plans import rows_to_plan, segments_to_plan
 from unspool.engine.profiles import fluid_of, grow_fluid
@@ -16,6 +17,7 @@ from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_o
 from unspool.engine.state import (
     ATTEMPT,
     CLOCK,
+    DOMAIN,
     ENDING,
     EVENT,
     FATE,
@@ -193,11 +195,16 @@ def _place(asked: Asked, platform: Platform, jobs: int) -> Place:
     shapes["failed"] = shapes["refused"] = -1
     licence = np.array([float(count) for count in platform.licences.values()])
     tally = None
-    if platform.selection not in ("first", "contiguous"):
+    domains = None
+    if platform.selection == "nearby":
+        machines["domain"] = domains_of(platform)
+        domains = np.zeros(int(machines["domain"].max(initial=0)) + 1, DOMAIN)
+    elif platform.selection not in ("first", "contiguous"):
         tally = np.zeros(max(group.machine.cores for group in platform.groups) + 1, np.int64)
     return Place(
         machines, bits, least, free, free.sum(axis=0), shapes, asked.need, asked.allowed, licence, asked.licence_need,
         np.zeros(platform.cores + _ROWS_PER_JOB * jobs, ROW), np.zeros(len(machines), ROW), tally,
+        domains,
     )  # fmt: skip
 
 

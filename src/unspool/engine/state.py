@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
-    "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DONE",
-    "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
+    "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DOMAIN",
+    "DONE", "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
     "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOST", "LOT", "MACHINE", "MOVE", "NEVER", "NODE",
     "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "RESOURCE",
     "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SEGMENT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT",
@@ -131,6 +131,15 @@ MACHINE = np.dtype(
         ("fit", "i8"),  # selection: units that fit, units given,
         ("given", "i8"),
         ("order", "i8"),  # and the k-th machine to try
+        ("domain", "i8"),  # which part of the network it is in
+    ],
+    align=True,
+)
+DOMAIN = np.dtype(
+    [
+        ("room", "i8"),  # selection: units that fit in this part of the network,
+        ("taken", "i8"),  # and how many of them a job takes
+        ("load", "i8"),  # units here of running jobs that are elsewhere too: they use what leads out of it
     ],
     align=True,
 )
@@ -433,6 +442,7 @@ class Place(NamedTuple):
     rows: Array
     picked: Array
     tally: Array | None  # scratch of the counting sort in selection; None where first fit or neighbours are chosen
+    domains: Array | None = None  # `DOMAIN`, the parts of the network, where machines are chosen by them
 
 
 class Later(NamedTuple):

@@ -61,7 +61,7 @@ class Settings:
     shares_machines: bool = False
     message_delay_s: float = 0.0
     workflows: Sequence[tuple[str, float | None]] = ()
-    workflow_rules: Rules = Rules()
+    workflow_rules: Rules = field(default_factory=Rules)
 
 
 @dataclass(frozen=True)
