@@ -1,6 +1,6 @@
-"""What it gains to place jobs by the network: the same jobs on two platforms, with machines chosen in three ways.
+"""What it gains to place jobs by the network: the same jobs on two platforms, with machines chosen in four ways.
 
-    python examples/placement/measure.py
+python examples/placement/measure.py
 """
 
 from dataclasses import replace
@@ -56,8 +56,8 @@ def main() -> None:
     print(f"{'platform':10}{'selection':12}{'mean run time':>15}{'slow-down':>11}{'worst':>8}{'makespan':>11}")
     for name in ("fat-tree", "locality"):
         platform = read_platform(HERE / f"{name}.yaml")
-        rows = {selection: [] for selection in ("first", "contiguous", "nearby")}
-        for seed in range(5):
+        rows = {selection: [] for selection in ("first", "contiguous", "nearby", "local")}
+        for seed in range(3):
             workload = jobs(seed)
             alone, _ = run_times(one_by_one(workload), platform, "nearby")
             for selection, row in rows.items():

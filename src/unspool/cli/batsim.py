@@ -27,7 +27,7 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
-from unspool.faces.batsim.outputs import check_prefix, write_outputs
+from unspool.faces.batsim.outputs import MOST_TRACED, check_prefix, write_outputs, write_schedule_trace
 from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, build_policy, run_batsim
 from unspool.faces.batsim.settings import (
     HOST_ORDERS,
@@ -94,8 +94,8 @@ def batsim(
 
     For example: unspool batsim -p platform.xml -w workload.json -e out --policy easy
 
-    Files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_machine_states.csv as Batsim 4 writes them, and
-    PREFIX_schedule.json as Batsim 5 does; those that are there are replaced.
+    Files are PREFIX_jobs.csv, PREFIX_schedule.csv, PREFIX_machine_states.csv and PREFIX_schedule.trace as Batsim 4
+    writes them, and PREFIX_schedule.json as Batsim 5 does; those that are there are replaced.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def batsim(
     sg_cfg
         A setting of SimGrid as name:value; network/TCP-gamma can be changed, others only be what they are anyway.
     disable_schedule_tracing
-        Write no Pajé trace. None is written yet.
+        Do not write PREFIX_schedule.trace, the machines over time as Pajé has them.
     disable_machine_state_tracing
         Do not write PREFIX_machine_states.csv.
     verbosity
@@ -213,6 +213,8 @@ def batsim(
     found = replace(found, result=replace(found.result, config={**found.result.config, COMMAND: command}))
     report = not (no_report or json)
     files = _written(found, export, out, states=states, force=force, report=report)
+    if not disable_schedule_tracing:
+        files += _traced(found, export, is_quiet=is_quiet)
     result = found.result
     result.timing["total_s"] = perf_counter() - began
     if json:
@@ -264,6 +266,14 @@ def _written(found: Simulated, export: str, out: Path | None, *, states: bool, f
         with Announcement(f"writing {out} …"):
             write_folder(out, lambda into: _fill(found, into, report=report), force=force)
     return files
+
+
+def _traced(found: Simulated, export: str, *, is_quiet: bool) -> list[str]:
+    with Announcement(f"writing {export}_schedule.trace …"):
+        path = write_schedule_trace(found.result, export)
+    if path is None and not is_quiet:
+        note(f"no Pajé trace: it has more than {MOST_TRACED:,} changes of machines; with -o OUT: convert OUT run.paje")
+    return [] if path is None else [str(path)]
 
 
 def _fill(found: Simulated, folder: Path, *, report: bool) -> None:

@@ -4,7 +4,8 @@ A part is what hangs on one switch: an innermost zone of a SimGrid platform, the
 or, where a network says neither, the hosts that leave it by the same links. A job is put into one part if any has room
 for it, into the one with the least room; else into as few as will do, those with the most room first and the last one
 as before. Between parts with as much room the one decides where fewer units are of running jobs that are elsewhere
-too, for those use what leads out of it; then the first.
+too, for those use what leads out of it; then the first. With `local` a job waits until it needs no more parts than on
+the empty platform.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.shapes import Asked
 from unspool.engine.state import Array
 from unspool.model.platform import Platform
 
-__all__ = ["domains_of", "next_domain", "note_spanning"]
+__all__ = ["domains_of", "fewest_parts", "next_domain", "note_spanning"]
 
 
 def domains_of(platform: Platform) -> Array:
@@ -37,6 +39,19 @@ def domains_of(platform: Platform) -> Array:
             return np.zeros(count, np.int64)
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+
+
+def fewest_parts(asked: Asked, capacity: Array, machines: Array) -> Array:
+    """How many parts of the empty network each shape needs, at least 1; those that fit nowhere do not matter."""
+    parts = int(machines["domain"].max(initial=0)) + 1
+    counts = np.zeros((len(capacity), parts), np.int64)
+    np.add.at(counts, (machines["group"], machines["domain"]), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fit = np.where(asked.need[:, None, :] > 0, capacity[None] // asked.need[:, None, :], np.inf).min(axis=2)
+    fit = np.minimum(fit, np.where(asked.distinct, 1, asked.units)[:, None]) * asked.allowed[asked.partition]
+    room = np.cumsum(-np.sort(-(fit.astype(np.int64) @ counts), axis=1), axis=1)
+    needed: Array = (room < asked.units[:, None]).sum(axis=1) + 1
+    return np.minimum(needed, parts)
 
 
 @inlined

@@ -152,6 +152,7 @@ SHAPE = np.dtype(
         ("plain", "i8"),  # 1: asks for cores only and no licence
         ("failed", "i8"),  # value of `releases` at which it last found no room
         ("refused", "i8"),  # value of `releases` + `attempts` at which it would last have delayed the head
+        ("parts", "i8"),  # of the network that it may be in at the most
     ],
     align=True,
 )

@@ -13,6 +13,7 @@ from unspool.report.figures.contention import contention, contention_of
 from unspool.report.figures.gantt import gantt, has_machines, widest_window
 from unspool.report.figures.load import groupings, occupancy, queue_length, queued_work, utilisation
 from unspool.report.figures.machines import busy_machines
+from unspool.report.figures.pair import most_slowed, slowed_pair
 from unspool.report.figures.waits import slowdown_ecdf, wait_by_size, wait_classes, wait_ecdf
 from unspool.report.page import filled, write_page
 from unspool.report.runtables import figures_of, group_tables, longest_waits, policies_table
@@ -172,7 +173,9 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     figures |= busy | queue | waits
     if any(len(contention_of(result)) for result in results):
         figures["contention"] = contention(*results)
-        sections.append(Section("Slow-down by contention", ["contention"]))
+        pairs = {f"slowed_pair-{at}": slowed_pair(result) for at, result in enumerate(each) if most_slowed(result)}
+        figures |= pairs
+        sections.append(Section("Slow-down by contention", ["contention", *pairs]))
     return figures, sections
 
 
