@@ -13,7 +13,7 @@ from unspool import Workload, read_platform, run
 from unspool.model.profile import HomogeneousTask
 
 HERE = Path(__file__).parent
-JOBS, LOAD, MACHINES = 400, 0.8, 128
+JOBS, LOAD, MACHINES = 200, 0.8, 128
 SIZES = (2, 4, 6, 8, 12, 16, 20, 24)
 BYTES_PER_SECOND = 125e6
 
@@ -57,7 +57,7 @@ def main() -> None:
     for name in ("fat-tree", "locality"):
         platform = read_platform(HERE / f"{name}.yaml")
         rows = {selection: [] for selection in ("first", "contiguous", "nearby", "local")}
-        for seed in range(3):
+        for seed in range(2):
             workload = jobs(seed)
             alone, _ = run_times(one_by_one(workload), platform, "nearby")
             for selection, row in rows.items():

@@ -185,8 +185,10 @@ def test_the_execution_context_is_printed_as_runners_of_experiments_want_it(unsp
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("-W", "x.xml"), "workflows are not built yet"),
-        (("--WS", "x.xml", "3"), "workflows are not built yet"),
+        (("-W", "x.xml"), "x.xml: there is no such file"),
+        (("-W", "p.xml"), "p.xml: is no workflow; expected DAX of Pegasus, or JSON of WfCommons"),
+        (("--WS", "x.xml", "-3"), "--workflow-start is -3; expected seconds, 0 or more"),
+        (("--workflow-jobs-limit", "-1"), "--workflow-jobs-limit -1: expected a number of tasks"),
         (("-E",), "energy of machines is not built yet"),
         (("-s", "tcp://localhost:28000"), "schedulers over a socket are not built yet"),
         (("--enable-redis",), "Redis is not supported"),

@@ -73,7 +73,8 @@ def test_tasks_of_dax_are_jobs_at_0_that_wait_for_their_parents(tmp_path):
     assert workload.table["application"].to_list() == ["split", "half", "half", None]
     assert workload.table["line"].to_list() == [3, 7, 8, 9]
     assert json.loads(workload.table["details"][0]) == {
-        "namespace": "N", "version": "1.0", "input_files": 1, "input_bytes": 100, "output_files": 2, "output_bytes": 100,
+        "namespace": "N", "version": "1.0", "input_files": 1, "input_bytes": 100, "output_files": 2,
+        "output_bytes": 100,
     }  # fmt: skip
 
 
