@@ -40,12 +40,10 @@ def test_a_job_that_no_part_holds_takes_the_largest_first_and_then_the_best_fit_
 
 
 def test_of_parts_with_as_much_room_the_one_with_fewer_units_of_scattered_jobs_is_taken():
-    # a fills the first part and takes one machine of the second, b two more of the third: one is free of each.
-    # Job c needs two machines of two parts; d, alone, goes where no unit of a scattered job is: the third part.
-    rows = [(0, 9, 3, 9), (0, 9, 1, 9)]
-    assert placed(rows, zones("nearby", 2, 2, 2)) == {"a": [0, 1, 2], "b": [3]}
-    rows = [(0, 9, 3, 9), (0, 9, 1, 9), (0, 9, 1, 9)]
-    assert placed(rows, zones("nearby", 2, 2, 2)) == {"a": [0, 1, 2], "b": [3], "c": [4]}
+    # Parts of 3, 3 and 2: a has the third until 5; b all of the first and one machine of the second, until 20.
+    # At 6 two are free in the second and in the third, where no unit of b is.
+    rows = [(0, 5, 2, 5), (0, 20, 4, 20), (6, 1, 2, 1)]
+    assert placed(rows, zones("nearby", 3, 3, 2)) == {"a": [6, 7], "b": [0, 1, 2, 3], "c": [6, 7]}
 
 
 def test_load_is_taken_off_when_a_scattered_job_ends():
