@@ -57,7 +57,23 @@ def test_a_run_prints_a_table_and_says_what_it_wrote(unspool, files, tmp_path):
     said = unspool("batsim", *files)
     assert said.code == 0
     assert said.out.startswith("w.json on p (4 cores): 2 jobs, 0 rejected\n")
-    assert said.err == "files: out_jobs.csv, out_schedule.csv, out_schedule.json, out_machine_states.csv\n"
+    assert said.err == (
+        "files: out_jobs.csv, out_schedule.csv, out_schedule.json, out_machine_states.csv, out_schedule.trace\n"
+    )
+    assert "6 0.000000 machine_state m0 jw0!1\n" in (tmp_path / "out_schedule.trace").read_text()
+
+
+def test_a_trace_can_be_left_out(unspool, files, tmp_path):
+    assert unspool("batsim", *files, "--disable-schedule-tracing", "-q").code == 0
+    assert not (tmp_path / "out_schedule.trace").exists()
+
+
+def test_a_workflow_is_run_beside_a_workload(unspool, files, write, tmp_path):
+    flow = write("f.dax", '<adag><job id="x" runtime="3"/></adag>')
+    assert unspool("batsim", *files, "--WS", flow, "20", "-q").code == 0
+    with open(tmp_path / "out_jobs.csv", newline="") as rows:
+        last = list(csv.DictReader(rows))[-1]
+    assert (last["workload_name"], last["profile"], last["starting_time"]) == ("wfc0", "wfc0_x", "20.000000")
     assert [(row["job_id"], row["starting_time"], row["allocated_resources"]) for row in rows_of("out_jobs.csv")] == [
         ("1", "0.000000", "0-3"), ("2", "10.000000", "0-1")
     ]  # fmt: skip
