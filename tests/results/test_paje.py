@@ -174,4 +174,11 @@ def test_convert_writes_a_trace_packed_if_it_is_named_so(tmp_path):
     assert run_command(["convert", str(tmp_path / "out"), str(tmp_path / "run.paje.gz")]) == 0
     events = parsed(gzip.decompress((tmp_path / "run.paje.gz").read_bytes()).decode())
     check(events)
-    assert [value for _, _, value in states(events)] == ["w", "w", "j2", "j2", "w", "w"]  # jobs are called by their lines
+    assert [value for _, _, value in states(events)] == [
+        "w",
+        "w",
+        "j2",
+        "j2",
+        "w",
+        "w",
+    ]  # jobs are called by their lines
