@@ -61,6 +61,10 @@ def test_a_run_prints_a_table_and_says_what_it_wrote(unspool, files, tmp_path):
         "files: out_jobs.csv, out_schedule.csv, out_schedule.json, out_machine_states.csv, out_schedule.trace\n"
     )
     assert "6 0.000000 machine_state m0 jw0!1\n" in (tmp_path / "out_schedule.trace").read_text()
+    assert [(row["job_id"], row["starting_time"], row["allocated_resources"]) for row in rows_of("out_jobs.csv")] == [
+        ("1", "0.000000", "0-3"), ("2", "10.000000", "0-1")
+    ]  # fmt: skip
+    assert unspool("batsim", *files).code == 0  # files that are there are replaced
 
 
 def test_a_trace_can_be_left_out(unspool, files, tmp_path):
@@ -74,10 +78,6 @@ def test_a_workflow_is_run_beside_a_workload(unspool, files, write, tmp_path):
     with open(tmp_path / "out_jobs.csv", newline="") as rows:
         last = list(csv.DictReader(rows))[-1]
     assert (last["workload_name"], last["profile"], last["starting_time"]) == ("wfc0", "wfc0_x", "20.000000")
-    assert [(row["job_id"], row["starting_time"], row["allocated_resources"]) for row in rows_of("out_jobs.csv")] == [
-        ("1", "0.000000", "0-3"), ("2", "10.000000", "0-1")
-    ]  # fmt: skip
-    assert unspool("batsim", *files).code == 0  # files that are there are replaced
 
 
 def test_quiet_says_nothing(unspool, files):
