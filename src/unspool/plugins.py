@@ -72,6 +72,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "slowdown_ecdf": "unspool.report.figures.waits:slowdown_ecdf",
         "wait_by_size": "unspool.report.figures.waits:wait_by_size",
         "contention": "unspool.report.figures.contention:contention",
+        "slowed_pair": "unspool.report.figures.pair:slowed_pair",
         "link_use": "unspool.report.figures.links:link_use",
         "busy_difference": "unspool.report.figures.difference:busy_difference",
         "cost_against_wait": "unspool.report.figures.difference:cost_against_wait",

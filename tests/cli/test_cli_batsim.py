@@ -57,11 +57,27 @@ def test_a_run_prints_a_table_and_says_what_it_wrote(unspool, files, tmp_path):
     said = unspool("batsim", *files)
     assert said.code == 0
     assert said.out.startswith("w.json on p (4 cores): 2 jobs, 0 rejected\n")
-    assert said.err == "files: out_jobs.csv, out_schedule.csv, out_schedule.json, out_machine_states.csv\n"
+    assert said.err == (
+        "files: out_jobs.csv, out_schedule.csv, out_schedule.json, out_machine_states.csv, out_schedule.trace\n"
+    )
+    assert "6 0.000000 machine_state m0 jw0!1\n" in (tmp_path / "out_schedule.trace").read_text()
     assert [(row["job_id"], row["starting_time"], row["allocated_resources"]) for row in rows_of("out_jobs.csv")] == [
         ("1", "0.000000", "0-3"), ("2", "10.000000", "0-1")
     ]  # fmt: skip
     assert unspool("batsim", *files).code == 0  # files that are there are replaced
+
+
+def test_a_trace_can_be_left_out(unspool, files, tmp_path):
+    assert unspool("batsim", *files, "--disable-schedule-tracing", "-q").code == 0
+    assert not (tmp_path / "out_schedule.trace").exists()
+
+
+def test_a_workflow_is_run_beside_a_workload(unspool, files, write, tmp_path):
+    flow = write("f.dax", '<adag><job id="x" runtime="3"/></adag>')
+    assert unspool("batsim", *files, "--WS", flow, "20", "-q").code == 0
+    with open(tmp_path / "out_jobs.csv", newline="") as rows:
+        last = list(csv.DictReader(rows))[-1]
+    assert (last["workload_name"], last["profile"], last["starting_time"]) == ("wfc0", "wfc0_x", "20.000000")
 
 
 def test_quiet_says_nothing(unspool, files):
@@ -185,8 +201,10 @@ def test_the_execution_context_is_printed_as_runners_of_experiments_want_it(unsp
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("-W", "x.xml"), "workflows are not built yet"),
-        (("--WS", "x.xml", "3"), "workflows are not built yet"),
+        (("-W", "x.xml"), "x.xml: there is no such file"),
+        (("-W", "p.xml"), "p.xml: is no workflow; expected DAX of Pegasus, or JSON of WfCommons"),
+        (("--WS", "x.xml", "-3"), "--workflow-start is -3; expected seconds, 0 or more"),
+        (("--workflow-jobs-limit", "-1"), "--workflow-jobs-limit -1: expected a number of tasks"),
         (("-E",), "energy of machines is not built yet"),
         (("-s", "tcp://localhost:28000"), "schedulers over a socket are not built yet"),
         (("--enable-redis",), "Redis is not supported"),

@@ -15,7 +15,7 @@ from unspool.cli.app import run_command
 from unspool.cli.config import RunConfig
 from unspool.conform import KINDS
 from unspool.conform.schedulers import _BATSCHED, _PYBATSIM
-from unspool.faces.batsim.outputs import outputs_of, write_outputs
+from unspool.faces.batsim.outputs import outputs_of, write_outputs, write_schedule_trace
 from unspool.faces.cloud import keys
 from unspool.model.platform import SELECTIONS
 from unspool.model.prices import Price
@@ -24,7 +24,7 @@ from unspool.model.workload import COLUMNS
 from unspool.platforms.catalogue.tables import LAYOUTS
 from unspool.platforms.clouds import CloudKeys
 from unspool.platforms.cluster import _Cluster, _Machines, _Partition
-from unspool.platforms.networks import StarKeys, StorageKeys
+from unspool.platforms.networks import StarKeys, StorageKeys, SwitchKeys
 from unspool.platforms.simgrid.grammar import ATTRIBUTES, ROUTINGS, SYNONYMS
 from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
@@ -195,7 +195,11 @@ def test_options_of_batsim_are_those_of_its_help(monkeypatch):
 def test_columns_of_batsims_files_are_those_of_the_code(tmp_path):
     log = unspool.Workload.of(pl.DataFrame({"job_id": ["a"], "submit_time": [0], "run_time": [9], "cores": [1]}))
     outputs = outputs_of(log, unspool.run(log, "2x1", "fcfs"))
-    written = write_outputs(outputs, str(tmp_path / "PREFIX"))
+    result = unspool.run(log, "2x1", "fcfs")
+    written = [
+        *write_outputs(outputs, str(tmp_path / "PREFIX")),
+        write_schedule_trace(result, str(tmp_path / "PREFIX")),
+    ]
     assert sorted(names(tables("batsim-outputs")[0])) == sorted(path.name for path in written)
     assert names(tables("batsim-outputs", "Jobs")[0]) == outputs.jobs.columns
     assert names(tables("batsim-outputs", "Schedule")[0]) == list(outputs.schedule)
@@ -293,8 +297,9 @@ def test_keys_of_a_platform_are_those_of_the_reader():
 
 
 def test_keys_of_a_network_are_those_of_the_reader():
-    network, storage = tables("platform", "A network")
-    assert names(network) == list(StarKeys.__struct_fields__)
+    network, storage, switches = tables("platform", "A network")
+    assert sorted(names(network)) == sorted(StarKeys.__struct_fields__)
+    assert sorted(names(switches)) == sorted(SwitchKeys.__struct_fields__)
     assert names(storage) == list(StorageKeys.__struct_fields__)
 
 

@@ -66,7 +66,7 @@ def large_on_machines():
 OF_ANY_RESULT = [
     name
     for name in FIGURES
-    if name not in ("busy_machines", "contention", "link_use", "busy_difference", "cost_against_wait")
+    if name not in ("busy_machines", "contention", "slowed_pair", "link_use", "busy_difference", "cost_against_wait")
 ]
 
 
@@ -307,3 +307,30 @@ def test_the_page_of_a_run_with_links_has_a_table_of_them():
     (table,) = section.tables
     assert [cell.text for cell in table.rows[0]][3:] == ["800 MB", "100 MB/s"]
     assert len(table.rows) == 5
+
+
+def paired(rows, profiles):
+    """A run of jobs that each have their cores at once, with these profiles."""
+    base = run(workload(rows), Platform.pool(9), "fcfs")
+    table = base.jobs.with_columns(profile=pl.Series(profiles))
+    return Result(**{name: getattr(base, name) for name in Result.__dataclass_fields__} | {"jobs": table})
+
+
+def test_two_jobs_that_slow_each_other_down_are_those_that_lost_most_beside_each_other():
+    # The fastest runs are 3 s (q) and 5 s (p): c lost 1 s, d 15 s and e 10 s. d ran beside c for 4 s, beside e for 15.
+    rows = [(0, 3, 2, 9), (0, 5, 1, 9), (25, 4, 2, 9), (25, 20, 1, 9), (30, 15, 1, 9)]
+    result = paired(rows, ["q", "p", "q", "p", "p"])
+    figure = result.plot.slowed_pair()
+    fastest, longer = figure.data
+    assert list(fastest.y) == ["job d", "job e"]
+    assert (list(fastest.x), list(longer.x)) == ([5.0, 5.0], [15.0, 10.0])
+    assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (30.0, 45.0)
+    assert "Job d (p, 1 core) took 20 s, 4 times the fastest run of its profile here" in caption(figure)
+    chosen = result.plot.slowed_pair("c", "d")
+    assert list(chosen.data[0].y) == ["job c", "job d"]
+    with pytest.raises(unspool.UnspoolError, match="no job 'z' with a profile completed"):
+        result.plot.slowed_pair("c", "z")
+
+
+def test_jobs_that_do_not_slow_each_other_down_have_no_such_figure():
+    assert "No two jobs" in str(paired([(0, 5, 1, 9), (0, 5, 1, 9)], ["p", "p"]).plot.slowed_pair().layout.meta)

@@ -26,7 +26,7 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
-from unspool.faces.batsim.outputs import check_prefix, write_outputs
+from unspool.faces.batsim.outputs import MOST_TRACED, check_prefix, write_outputs, write_schedule_trace
 from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, build_policy, run_batsim
 from unspool.faces.batsim.settings import (
     HOST_ORDERS,
@@ -41,6 +41,7 @@ from unspool.faces.batsim.settings import (
     parse_simgrid,
     parse_storages,
 )  # fmt: skip
+from unspool.faces.batsim.workflows import Rules
 from unspool.report.run import COMMAND, write_run_report
 from unspool.results.store import REPORT, check_free, write_folder, write_json, write_result
 
@@ -74,6 +75,12 @@ def batsim(
     forward_unknown_events: Annotated[bool, Flag] = False,
     enable_compute_sharing: Annotated[bool, Flag] = False,
     message_delay: float = 0.0,
+    workflow: Annotated[list[str] | None, Parameter(name=["--workflow", "-W"], negative=())] = None,
+    workflow_start: Annotated[
+        list[tuple[str, float]] | None, Parameter(name=["--workflow-start", "--WS"], negative=())
+    ] = None,
+    workflow_jobs_limit: Annotated[int, Parameter(allow_leading_hyphen=True)] = 0,
+    ignore_beyond_last_workflow: Annotated[bool, Flag] = False,
     no_sched: Annotated[bool, Parameter(name="--no-sched", negative=(), show_default=False)] = False,
     sg_cfg: Annotated[list[str] | None, Many] = None,
     disable_schedule_tracing: Annotated[bool, Flag] = False,
@@ -88,8 +95,8 @@ def batsim(
 
     For example: unspool batsim -p platform.xml -w workload.json -e out --policy easy
 
-    Files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_machine_states.csv as Batsim 4 writes them, and
-    PREFIX_schedule.json as Batsim 5 does; those that are there are replaced.
+    Files are PREFIX_jobs.csv, PREFIX_schedule.csv, PREFIX_machine_states.csv and PREFIX_schedule.trace as Batsim 4
+    writes them, and PREFIX_schedule.json as Batsim 5 does; those that are there are replaced.
 
     Parameters
     ----------
@@ -138,12 +145,21 @@ def batsim(
         Several jobs may be on one machine; those with the fewest are taken first.
     message_delay
         Seconds from whatever happens until the scheduler hears of it and decides; all else takes no time.
+    workflow
+        A workflow, DAX of Pegasus or JSON of WfCommons; a task is submitted when those that it waits for have ended.
+        Give the option once for each: they are wf0, wf1 and so on.
+    workflow_start
+        A workflow and the time at which it begins, as in --WS flow.dax 3600; these are wfc0, wfc1 and so on.
+    workflow_jobs_limit
+        So many tasks of a workflow may be submitted and not over; 0 for any.
+    ignore_beyond_last_workflow
+        Leave out jobs that are submitted after the end of the last workflow.
     no_sched
         No scheduler: jobs in the order of submission, one after the other, each alone.
     sg_cfg
         A setting of SimGrid as name:value; network/TCP-gamma can be changed, others only be what they are anyway.
     disable_schedule_tracing
-        Write no Pajé trace. None is written yet.
+        Do not write PREFIX_schedule.trace, the machines over time as Pajé has them.
     disable_machine_state_tracing
         Do not write PREFIX_machine_states.csv.
     verbosity
@@ -164,11 +180,11 @@ def batsim(
     refuse_others(given)
     if platform is None:
         raise InputError("no platform given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
-    if not workload:
+    if not workload and not workflow and not workflow_start:
         raise InputError("no workload given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
     settings = Settings(
         platform=platform,
-        workloads=workload,
+        workloads=workload or (),
         policy=ONE_BY_ONE if no_sched else policy,
         seed=seed,
         mmax=mmax,
@@ -187,6 +203,11 @@ def batsim(
         shares_machines=enable_compute_sharing,
         message_delay_s=at_least_0("--message-delay", message_delay),
         records_use=out is not None,
+        workflows=(
+            *((file, None) for file in workflow or ()),
+            *((file, at_least_0("--workflow-start", time)) for file, time in workflow_start or ()),
+        ),
+        workflow_rules=Rules(workflow_jobs_limit, ignore_beyond_last_workflow),
     )
     check_prefix(export)
     if out is not None:
@@ -197,6 +218,8 @@ def batsim(
     found = replace(found, result=replace(found.result, config={**found.result.config, COMMAND: command}))
     report = not (no_report or json)
     files = _written(found, export, out, states=states, force=force, report=report)
+    if not disable_schedule_tracing:
+        files += _traced(found, export, is_quiet=is_quiet)
     result = found.result
     result.timing["total_s"] = perf_counter() - began
     if json:
@@ -229,6 +252,14 @@ def _written(found: Simulated, export: str, out: Path | None, *, states: bool, f
         with Announcement(f"writing {out} …"):
             write_folder(out, lambda into: _fill(found, into, report=report), force=force)
     return files
+
+
+def _traced(found: Simulated, export: str, *, is_quiet: bool) -> list[str]:
+    with Announcement(f"writing {export}_schedule.trace …"):
+        path = write_schedule_trace(found.result, export)
+    if path is None and not is_quiet:
+        note(f"no Pajé trace: it has more than {MOST_TRACED:,} changes of machines; with -o OUT: convert OUT run.paje")
+    return [] if path is None else [str(path)]
 
 
 def _fill(found: Simulated, folder: Path, *, report: bool) -> None:

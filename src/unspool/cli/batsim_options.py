@@ -13,7 +13,6 @@ __all__ = ["Others", "context_of", "refuse_others"]
 
 _GROUP = Group("Options of Batsim that are not here yet", sort_key=9)
 _SOCKET = "schedulers over a socket are not built yet: name one that is built in, or your own, with --policy"
-_WORKFLOW = "workflows are not built yet: turn their tasks into jobs with the field dependencies"
 
 
 def _named(*names: str, help: str) -> Parameter:
@@ -24,16 +23,6 @@ def _named(*names: str, help: str) -> Parameter:
 class Others:
     """The options, each None or False where it was not given."""
 
-    workflow: Annotated[list[str] | None, _named("--workflow", "-W", help="A workflow, as DAX.")] = None
-    workflow_start: Annotated[
-        list[tuple[str, str]] | None, _named("--workflow-start", "--WS", help="A workflow, and when it begins.")
-    ] = None
-    workflow_jobs_limit: Annotated[
-        int | None, _named("--workflow-jobs-limit", help="Jobs of a workflow at one time.")
-    ] = None
-    ignore_beyond_last_workflow: Annotated[
-        bool, _named("--ignore-beyond-last-workflow", help="No jobs after the end of the last workflow.")
-    ] = False
     energy: Annotated[bool, _named("--energy", "-E", help="The energy of machines and jobs.")] = False
     socket_endpoint: Annotated[
         str | None, _named("--socket-endpoint", "-s", help="Where a scheduler of its own listens.")
@@ -58,10 +47,6 @@ class Others:
 
 
 _WHY: dict[str, str] = {
-    "workflow": _WORKFLOW,
-    "workflow_start": _WORKFLOW,
-    "workflow_jobs_limit": _WORKFLOW,
-    "ignore_beyond_last_workflow": _WORKFLOW,
     "energy": "the energy of machines is not built yet: leave it out",
     "socket_endpoint": _SOCKET,
     "sched_cfg": f"{_SOCKET}, with its parameters as in easy:order=sjf",

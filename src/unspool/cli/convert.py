@@ -14,6 +14,7 @@ from unspool.cli.options import LogFormat, TargetFormat
 from unspool.cli.output import Announcement, counted, note, reading
 from unspool.errors import InputError, UnitError, shown
 from unspool.model.workload import Workload
+from unspool.results.paje import write_paje
 from unspool.results.result import Result
 from unspool.results.tracing import MOST_SPANS, write_trace
 from unspool.units import parse_duration
@@ -24,6 +25,7 @@ from unspool.workloads.files import refuse_existing, replaced
 __all__ = ["convert"]
 
 _TRACE = (".trace.json", ".trace.json.gz")
+_PAJE = (".paje", ".paje.gz")
 
 
 def convert(
@@ -43,7 +45,8 @@ def convert(
 ) -> int:
     """Turn a log of one format into another (see: unspool plugins formats); .gz where text. Several logs are merged.
 
-    A folder of results becomes a trace for Perfetto and Chrome: unspool convert OUT run.trace.json
+    A folder of results becomes a trace for Perfetto and Chrome, or for Pajé: unspool convert OUT run.trace.json
+    or run.paje
 
     Example: unspool convert log.swf march.parquet --window 2022-03-01..2022-04-01 --where "cores <= 64"
 
@@ -77,7 +80,7 @@ def convert(
     if len(files) < 2:
         raise InputError("convert: expected a log or several, and last the file to write. Try: unspool convert --help")
     *sources, target = files
-    if target.name.lower().endswith(_TRACE) and to is None:
+    if target.name.lower().endswith(_TRACE + _PAJE) and to is None:
         others = (format, columns, where, thin, scale_load, scale_run_times, shift)
         if len(sources) != 1 or any(option is not None for option in others):
             raise InputError(f"{target}: a trace is made of one folder of results, and takes only --window and --force")
@@ -120,6 +123,13 @@ def _trace(folder: Path, target: Path, window: str | None, *, force: bool) -> in
     begin, end = (None, None) if window is None else (_since_origin(edge, results[0]) for edge in _edges(window))
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"--window {shown(str(window))}: expected an end after the beginning")
+    if target.name.lower().endswith(_PAJE):
+        if len(results) > 1:
+            raise InputError(f"{folder}: has {len(results)} results, and a Pajé trace shows one; name its own folder")
+        with Announcement(f"writing {target} …"), replaced(target, force=force) as file:
+            starts = write_paje(results[0], file, begin=begin, end=end)
+        note(f"{target}: {counted(starts, 'start')} of jobs written; open it in ViTE or with PajeNG")
+        return 0
     with Announcement(f"writing {target} …"), replaced(target, force=force) as file:
         written, left = write_trace(results, file, begin=begin, end=end)
     note(f"{target}: {counted(written, 'start')} of jobs written; open it in ui.perfetto.dev or chrome://tracing")

@@ -19,7 +19,7 @@ from unspool.platforms.cluster import is_spec
 from unspool.platforms.documents import read_document
 from unspool.results.store import load_all as read_results
 from unspool.units import counted
-from unspool.workloads import batsim, jsonmap, read_workload
+from unspool.workloads import batsim, dax, jsonmap, read_workload, wfcommons
 from unspool.workloads.files import opened
 
 __all__ = ["kind_of", "platform_named", "platform_of_log", "read_log", "read_results", "tell_reasons"]
@@ -33,7 +33,7 @@ def kind_of(path: Path) -> str:
     """`result`, `platform`, `config` or `log`."""
     if path.is_dir():
         return "log" if any(path.glob("lsb.acct*")) else "result"
-    if path.name.endswith((".json", ".json.gz")) and _holds_jobs(path):
+    if path.name.endswith((".json", ".json.gz", ".xml")) and _holds_jobs(path):
         return "log"
     if path.suffix in _PLATFORM_SUFFIXES or (not path.exists() and is_spec(str(path))):
         return "platform"
@@ -43,13 +43,13 @@ def kind_of(path: Path) -> str:
 
 
 def _holds_jobs(path: Path) -> bool:
-    """Whether a JSON file holds jobs, as an array or as Batsim has them, and not a platform."""
+    """Whether a file of JSON or XML holds jobs, as an array, as Batsim has them or as a workflow, and no platform."""
     try:
         with opened(path) as file:
             start = file.read(1 << 16)
     except InputError:
         return False
-    return jsonmap.recognises(start) or batsim.recognises(start)
+    return any(known.recognises(start) for known in (jsonmap, batsim, wfcommons, dax))
 
 
 def _holds_settings(path: Path) -> bool:

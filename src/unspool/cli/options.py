@@ -44,5 +44,11 @@ def command_of(verb: Callable[..., Any], given: Mapping[str, Any], without: Coll
             continue
         option = [] if parameter.kind is Argument.POSITIONAL_ONLY else [f"--{name.replace('_', '-')}"]
         values = value if isinstance(value, list) else [value]
-        words += option if value is True else [word for one in values for word in (*option, str(one))]
+        words += option if value is True else [word for one in values for word in (*option, *_words(one))]
     return shlex.join(words)
+
+
+def _words(value: Any) -> list[str]:
+    """A value as words of a command; of a number, as many digits as it needs."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return [f"{part:.15g}" if isinstance(part, float) else str(part) for part in parts]

@@ -21,6 +21,8 @@ _TRIED = {
     "contiguous": "by number, and all machines of a job are neighbours",
     "spread": "as worst, but a job's units are dealt one a machine in rounds",
     "pack": "most units of the job first: few machines, well filled",
+    "nearby": "by number, in as few parts of the network as will do",
+    "local": "as nearby, and a job waits while it needs more parts of the network than if it were alone",
 }
 
 

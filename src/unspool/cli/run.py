@@ -79,7 +79,7 @@ def run(
     seed
         For policies that draw random numbers. Default: 0.
     select
-        How machines are chosen: first, best, worst, contiguous, spread or pack.
+        How machines are chosen: first, best, worst, contiguous, spread, pack, nearby or local.
     kill_at_walltime
         End jobs at the walltime that they asked for; otherwise they run as long as the log says.
     outages

@@ -23,6 +23,7 @@ from unspool.errors import InputError, UnspoolError
 from unspool.faces.batsim.inputs import read_machines
 from unspool.faces.batsim.running import Settings, run_batsim
 from unspool.faces.batsim.settings import parse_roles
+from unspool.faces.batsim.workflows import Rules
 
 __all__ = ["BatsimCase", "checks", "compare_figures", "compare_jobs", "read_case", "read_jobs", "run_case"]
 
@@ -39,10 +40,6 @@ _UNSUPPORTED = {
     "--energy": "energy",
     "--enable-dynamic-jobs": "jobs that the scheduler submits",
     "--no-sched": "runs without a scheduler",
-    "-W": "DAX workflows",
-    "--workflow": "DAX workflows",
-    "--WS": "DAX workflows",
-    "--workflow-start": "DAX workflows",
 }
 
 
@@ -51,6 +48,7 @@ _FLAGS = {
     "--enable-compute-sharing": "shares_machines",
     "--forward-unknown-events": "forward_unknown_events",
 }
+_WORKFLOW, _WORKFLOW_START = ("-W", "--workflow"), ("--WS", "--workflow-start")
 _WITHOUT_EFFECT = ("--forward-profiles-on-submission", "--disable-schedule-tracing", "--disable-machine-state-tracing")
 
 
@@ -94,6 +92,7 @@ class BatsimCase:
     is_exact: bool
     skipped: str | None = None
     replays: bool = False
+    is_workflow: bool = False
 
 
 def checks(path: Path) -> list[Check]:
@@ -115,9 +114,11 @@ def run_case(case: BatsimCase) -> pl.DataFrame:
     """Our jobs of a case, with the columns of Batsim's `_jobs.csv`, in any order; empty cells are null."""
     assert case.scheduler is not None
     given = _arguments(case.arguments)
+    if case.is_workflow:
+        given["workflows"] = ((str(case.workload), None), *given.get("workflows", ()))
     settings = Settings(
-        platform=str(case.platform), workloads=[str(case.workload)], policy=case.scheduler.policy, host_order="text",
-        storages=_storages(case, given), **given,
+        platform=str(case.platform), workloads=[] if case.is_workflow else [str(case.workload)],
+        policy=case.scheduler.policy, host_order="text", storages=_storages(case, given), **given,
     )  # fmt: skip
     return run_batsim(settings, states=False).outputs.jobs
 
@@ -144,6 +145,14 @@ def _arguments(arguments: tuple[str, ...]) -> dict[str, Any]:
             found["master"] = next(words, "")
         elif word == "--events":
             found["events"] = (*found.get("events", ()), next(words, ""))
+        elif word in _WORKFLOW:
+            found["workflows"] = (*found.get("workflows", ()), (next(words, ""), None))
+        elif word in _WORKFLOW_START:
+            found["workflows"] = (*found.get("workflows", ()), (next(words, ""), float(next(words, "0"))))
+        elif word in ("--workflow-jobs-limit", "--ignore-beyond-last-workflow"):
+            rules = found.get("workflow_rules", Rules())
+            limit = int(next(words, "0")) if word == "--workflow-jobs-limit" else rules.limit
+            found["workflow_rules"] = Rules(limit, rules.ignore_beyond or word != "--workflow-jobs-limit")
         elif word == "--mmax":
             found["mmax"] = int(next(words, "0"))
         elif word in _FLAGS:
@@ -186,6 +195,7 @@ def read_case(path: Path) -> BatsimCase:
         is_exact=written.platform.startswith("own/") or written.workload.startswith("own/"),
         skipped=reason,
         replays=reason is None and "smpi" in _kinds_used(decoded(workload, _Jobs)),
+        is_workflow=written.workload_flag in _WORKFLOW,
     )
 
 
@@ -196,6 +206,8 @@ def _cannot(written: _Written, workload: Path) -> str | None:
             return f"it needs {_UNSUPPORTED[word]}"
     if written.batsim_exit_code != 0:
         return f"the recorded run failed, with exit code {written.batsim_exit_code}"
+    if written.workload_flag in _WORKFLOW:
+        return None
     replayed = sorted(_kinds_used(decoded(workload, _Jobs)) & set(_REPLAYS))
     return f"it needs {_REPLAYS[replayed[0]]}" if replayed else None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from unspool.engine import bitset
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.domains import note_spanning
 from unspool.engine.state import Array, Core, Later, Place
 
 __all__ = [
@@ -222,6 +223,7 @@ def take_picked(core: Core, place: Place, job: int) -> int:
         rows[row]["last"] = picked[at]["last"]
         rows[row]["units"] = picked[at]["units"]
         _change_row(core, place, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"]))
+    note_spanning(place.domains, place.machines, rows, first_row, clock[0]["picked"], 1)
     clock[0]["rows"] = first_row + clock[0]["picked"]
     clock[0]["free"] -= core.jobs[job]["size"]
     for kind in range(len(place.licence)):
@@ -240,6 +242,7 @@ def free_machines(core: Core, place: Place | None, job: int) -> None:
     first_row = core.attempts[attempt]["first_row"]
     for row in range(first_row, first_row + core.attempts[attempt]["row_count"]):
         _change_row(core, place, int(rows[row]["first"]), int(rows[row]["last"]), shape, int(rows[row]["units"]))
+    note_spanning(place.domains, place.machines, rows, first_row, core.attempts[attempt]["row_count"], -1)
     for kind in range(len(place.licence)):
         place.licence[kind] += place.licence_need[shape, kind]
 

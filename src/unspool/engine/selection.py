@@ -10,18 +10,21 @@ Filters: the job's partition, and room for at least one unit. Weighers, by code 
 | 3 | contiguous | by id, and all machines of the job are neighbours |
 | 4 | spread | as worst, but units are dealt one a machine in rounds |
 | 5 | pack | most units first, then by id: few machines, well filled |
+| 6 | nearby | by id, in as few parts of the network as will do (see `engine/domains.py`) |
+| 7 | local | the same, and no more parts than on the empty platform: else the job waits |
 """
 
 from __future__ import annotations
 
 from unspool.engine import bitset
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.domains import next_domain
 from unspool.engine.machines import licences_suffice, units_that_fit
 from unspool.engine.state import Array, Core, Place
 
-__all__ = ["CONTIGUOUS", "fits_in_a_row", "pick", "place_units"]
+__all__ = ["fits_together", "pick", "place_units"]
 
-FIRST, BEST, WORST, CONTIGUOUS, SPREAD, PACK = 0, 1, 2, 3, 4, 5
+FIRST, BEST, WORST, CONTIGUOUS, SPREAD, PACK, NEARBY, LOCAL = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 @compiled
@@ -64,6 +67,8 @@ def place_units(core: Core, place: Place, gain: Array, licence_gain: Array, shap
         return _place_first(core, place, gain, shape, later)
     if selection == CONTIGUOUS:
         return _place_in_a_row(core, place, gain, shape, later)
+    if selection in (NEARBY, LOCAL):
+        return _place_nearby(core, place, gain, place.domains, shape, later)
     return _place_weighed(core, place, gain, place.tally, shape, selection, later)
 
 
@@ -152,8 +157,16 @@ def _place_in_a_row(core: Core, place: Place, gain: Array, shape: int, later: bo
 
 
 @compiled
-def fits_in_a_row(place: Place, gain: Array, shape: int) -> bool:
-    """Whether a row of neighbours has room for a shape later; leaves `picked` as it was."""
+def fits_together(core: Core, place: Place, gain: Array, shape: int) -> bool:
+    """Whether machines that have room later for all units of a shape are where it may be; leaves `picked` as it was."""
+    selection = core.clock[0]["selection"]
+    if selection == CONTIGUOUS:
+        return _fits_in_a_row(place, gain, shape)
+    return selection != LOCAL or _choose_parts(place, gain, place.domains, shape, True)
+
+
+@compiled
+def _fits_in_a_row(place: Place, gain: Array, shape: int) -> bool:
     machines = len(place.machines)
     wanted = place.shapes[shape]["units"]
     for machine in range(machines):
@@ -207,6 +220,53 @@ def _place_weighed(
         if machines[machine]["fit"] > 0 and machines[machine]["given"] > 0:
             _append(core, place, machine, machines[machine]["given"])
         machine = _next_candidate(place, machine + 1, later)
+    return True
+
+
+@compiled
+def _place_nearby(core: Core, place: Place, gain: Array, domains: Array | None, shape: int, later: bool) -> bool:
+    """Choose parts of the network, then machines in them by id."""
+    if domains is None:
+        return False
+    if not _choose_parts(place, gain, domains, shape, later):
+        return False
+    machines = place.machines
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        domain = machines[machine]["domain"]
+        units = min(machines[machine]["fit"], domains[domain]["taken"])
+        if units > 0:
+            _append(core, place, machine, units)
+            domains[domain]["taken"] -= units
+        machine = _next_candidate(place, machine + 1, later)
+    return True
+
+
+@compiled
+def _choose_parts(place: Place, gain: Array, domains: Array | None, shape: int, later: bool) -> bool:
+    """How many units of a shape go into each part of the network, as few as will do; False where they are too many."""
+    if domains is None:
+        return False
+    machines = place.machines
+    for domain in range(len(domains)):
+        domains[domain]["room"] = 0
+        domains[domain]["taken"] = 0
+    machine = _next_candidate(place, 0, later)
+    while machine >= 0:
+        units = units_that_fit(place, gain, machine, shape, later)
+        machines[machine]["fit"] = units
+        domains[machines[machine]["domain"]]["room"] += units
+        machine = _next_candidate(place, machine + 1, later)
+    wanted = place.shapes[shape]["units"]
+    parts = place.shapes[shape]["parts"]
+    while wanted > 0:
+        domain = next_domain(domains, wanted)
+        if domain < 0 or parts == 0:
+            return False
+        parts -= 1
+        domains[domain]["taken"] = min(domains[domain]["room"], wanted)
+        wanted -= domains[domain]["taken"]
+        domains[domain]["room"] = 0
     return True
 
 

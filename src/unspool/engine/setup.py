@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.bitset import add, empty_bitset, word_count
+from unspool.engine.domains import domains_of, fewest_parts
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
 from unspool.engine.plans import rows_to_plan, steps_to_plan
 from unspool.engine.profiles import Programs, fluid_of, grow_fluid
@@ -16,6 +17,7 @@ from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_o
 from unspool.engine.state import (
     ATTEMPT,
     CLOCK,
+    DOMAIN,
     ENDING,
     EVENT,
     FATE,
@@ -120,7 +122,7 @@ def _is_countable(asked: Asked, platform: Platform) -> bool:
     """Whether any free cores will do for any job, so that fitting is a question of their number alone."""
     cores_only = (asked.need[:, 1:] == 0.0).all() and (asked.need[:, 0] == 1.0).all() and not asked.licence_need.any()
     may_share = not asked.distinct.any() or all(group.machine.cores == 1 for group in platform.groups)
-    return bool(cores_only and may_share and asked.allowed.all() and platform.selection != "contiguous")
+    return bool(cores_only and may_share and asked.allowed.all() and platform.selection not in ("contiguous", "local"))
 
 
 def _jobs(workload: Workload, asked: Asked, used: Array, estimate: Array, kill_at_walltime: bool) -> Array:
@@ -192,11 +194,17 @@ def _place(asked: Asked, platform: Platform, jobs: int) -> Place:
     shapes["failed"] = shapes["refused"] = -1
     licence = np.array([float(count) for count in platform.licences.values()])
     tally = None
-    if platform.selection not in ("first", "contiguous"):
+    domains = None
+    if platform.selection in ("nearby", "local"):
+        machines["domain"] = domains_of(platform)
+        domains = np.zeros(int(machines["domain"].max(initial=0)) + 1, DOMAIN)
+        shapes["parts"] = fewest_parts(asked, capacity, machines) if platform.selection == "local" else len(domains)
+    elif platform.selection not in ("first", "contiguous"):
         tally = np.zeros(max(group.machine.cores for group in platform.groups) + 1, np.int64)
     return Place(
         machines, bits, least, free, free.sum(axis=0), shapes, asked.need, asked.allowed, licence, asked.licence_need,
         np.zeros(platform.cores + _ROWS_PER_JOB * jobs, ROW), np.zeros(len(machines), ROW), tally,
+        domains,
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from unspool.engine.mpi import Mpi
 
 __all__ = [
-    "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DONE",
-    "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
+    "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DOMAIN",
+    "DONE", "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
     "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOST", "LOT", "MACHINE", "MOVE", "NEVER", "NODE",
     "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "RESOURCE",
     "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT",
@@ -132,6 +132,15 @@ MACHINE = np.dtype(
         ("fit", "i8"),  # selection: units that fit, units given,
         ("given", "i8"),
         ("order", "i8"),  # and the k-th machine to try
+        ("domain", "i8"),  # which part of the network it is in
+    ],
+    align=True,
+)
+DOMAIN = np.dtype(
+    [
+        ("room", "i8"),  # selection: units that fit in this part of the network,
+        ("taken", "i8"),  # and how many of them a job takes
+        ("load", "i8"),  # units here of running jobs that are elsewhere too: they use what leads out of it
     ],
     align=True,
 )
@@ -144,6 +153,7 @@ SHAPE = np.dtype(
         ("plain", "i8"),  # 1: asks for cores only and no licence
         ("failed", "i8"),  # value of `releases` at which it last found no room
         ("refused", "i8"),  # value of `releases` + `attempts` at which it would last have delayed the head
+        ("parts", "i8"),  # of the network that it may be in at the most
     ],
     align=True,
 )
@@ -452,6 +462,7 @@ class Place(NamedTuple):
     rows: Array
     picked: Array
     tally: Array | None  # scratch of the counting sort in selection; None where first fit or neighbours are chosen
+    domains: Array | None = None  # `DOMAIN`, the parts of the network, where machines are chosen by them
 
 
 class Later(NamedTuple):

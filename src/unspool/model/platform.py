@@ -17,7 +17,7 @@ from unspool.model.prices import Price
 
 __all__ = ["SELECTIONS", "MachineGroup", "MachineType", "Partition", "Platform"]
 
-SELECTIONS: tuple[str, ...] = ("first", "best", "worst", "contiguous", "spread", "pack")
+SELECTIONS: tuple[str, ...] = ("first", "best", "worst", "contiguous", "spread", "pack", "nearby", "local")
 """The ways to choose machines, in the order of their codes in the engine (`engine/selection.py`)."""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})

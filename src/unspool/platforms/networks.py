@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
+from itertools import product
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,10 +13,14 @@ from unspool.errors import InputError, UnitError, shown
 from unspool.model.network import Host, Link, Network
 from unspool.units import parse_latency, parse_rate, parse_speed
 
-__all__ = ["HostsOf", "StarKeys", "StorageKeys", "WiredKeys", "describe_network", "network_of", "speeds_of", "star_of"]
+__all__ = [
+    "HostsOf", "StarKeys", "StorageKeys", "SwitchKeys", "WiredKeys", "describe_network", "network_of", "speeds_of",
+    "star_of",
+]  # fmt: skip
 
 Amount = int | float | str
 _Sharing = Literal["split", "shared", "fat"]
+_MOST_UPLINKS = 2000  # of all switches: routes are kept for each pair
 
 
 class _MiddleKeys(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,14 +38,24 @@ class _LoopKeys(msgspec.Struct, forbid_unknown_fields=True):
     latency: Amount = 0
 
 
+class SwitchKeys(msgspec.Struct, forbid_unknown_fields=True):
+    """The key `switches` of `network`: so many machines on each, and the links of each to the middle."""
+
+    machines: Annotated[int, msgspec.Meta(ge=1)]
+    bandwidth: Amount
+    latency: Amount = 0
+    uplinks: Annotated[int, msgspec.Meta(ge=1)] = 1
+
+
 class StarKeys(msgspec.Struct, forbid_unknown_fields=True):
-    """The key `network` of a file: links of each machine, and what lies between them."""
+    """The key `network` of a file: links of each machine, switches, and what lies between them."""
 
     bandwidth: Amount
     latency: Amount = 0
     sharing: _Sharing = "split"
     backbone: _MiddleKeys | None = None
     loopback: _LoopKeys | None = None
+    switches: SwitchKeys | None = None
 
 
 class StorageKeys(msgspec.Struct, forbid_unknown_fields=True):
@@ -99,6 +115,9 @@ def star_of(machines: Sequence[HostsOf], star: StarKeys | None, storage: Sequenc
         for entry in machines
         for number in range(entry.count)
     ]
+    if star is not None and star.switches is not None:
+        each = star.switches.machines
+        hosts = [replace(host, zone=f"switch-{at // each}") for at, host in enumerate(hosts)]
     hosts += [Host(entry.name, (0.0,), role="storage") for entry in storage]
     count = len(hosts)
     if star is None:
@@ -121,13 +140,50 @@ def star_of(machines: Sequence[HostsOf], star: StarKeys | None, storage: Sequenc
         down = len(links) - 1
         leaving.append((up,))
         arriving.append((down,))
-        itself.append(tuple(dict.fromkeys((up, *middle, down))))
+        inside = middle if star.switches is None else ()
+        itself.append(tuple(dict.fromkeys((up, *inside, down))))
         if star.loopback is not None:
             itself[-1] = (len(links),)
             links.append(_link(f"{host.name}_loopback", star.loopback.bandwidth, star.loopback.latency, is_fat=True))
-    return Network(
-        tuple(hosts), tuple(links), (0,) * count, tuple(leaving), tuple(arriving), tuple(itself), {(0, 0): middle}
-    )
+    group, between = (0,) * count, {(0, 0): middle}
+    if star.switches is not None:
+        group, between = _switched(star.switches, count - len(storage), len(storage), middle, links)
+    return Network(tuple(hosts), tuple(links), group, tuple(leaving), tuple(arriving), tuple(itself), between)
+
+
+def _switched(
+    switches: SwitchKeys, machines: int, storage: int, middle: tuple[int, ...], links: list[Link]
+) -> tuple[tuple[int, ...], dict[tuple[int, int], tuple[int, ...]]]:
+    """The group of each host, and the links between groups, over switches whose links are added to the others.
+
+    Each of the uplinks leads to a switch in the middle that all others reach too: a fat tree of two levels. What goes
+    to host h goes through the one with the number h modulo their number, so that routes are always the same.
+    """
+    count, ways = -(-machines // switches.machines), switches.uplinks
+    if count * ways > _MOST_UPLINKS:
+        raise InputError(
+            f"network: {count} switches with {ways} uplinks each; expected no more than {_MOST_UPLINKS} uplinks in all"
+        )
+    up: list[list[int]] = []
+    down: list[list[int]] = []
+    for switch in range(count):
+        for numbers, end in ((up, "UP"), (down, "DOWN")):
+            numbers.append(list(range(len(links), len(links) + ways)))
+            links += [
+                _link(f"switch-{switch}_{way}_{end}", switches.bandwidth, switches.latency, is_fat=False)
+                for way in range(ways)
+            ]
+    group = [at // switches.machines * ways + at % ways for at in range(machines)]
+    group += [count * ways + at % ways for at in range(storage)]  # beside the switches, in the middle
+    between: dict[tuple[int, int], tuple[int, ...]] = {}
+    for source, target in product(sorted(set(group)), repeat=2):
+        (of, _), (to, way) = divmod(source, ways), divmod(target, ways)
+        if of == to < count:
+            between[source, target] = ()
+        else:
+            leaving = (up[of][way],) if of < count else ()
+            between[source, target] = (*leaving, *middle, *((down[to][way],) if to < count else ()))
+    return tuple(group), between
 
 
 def _link(name: str, bandwidth: Amount, latency: Amount, is_fat: bool) -> Link:

@@ -13,11 +13,11 @@ from typing import Any
 from unspool.errors import InputError, UnknownName, shown
 from unspool.model.network import ROLES, Host, Network
 from unspool.model.platform import MachineGroup, MachineType, Platform
-from unspool.platforms.simgrid.elements import Element, unknown
 from unspool.platforms.simgrid.layout import Layout
 from unspool.platforms.simgrid.nesting import read_layout
 from unspool.platforms.simgrid.routes import wire
 from unspool.platforms.simgrid.zones import Point, Zone
+from unspool.workloads.elements import Element, unknown
 
 __all__ = ["MASTER", "natural_key", "read_simgrid"]
 

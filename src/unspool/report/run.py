@@ -14,6 +14,7 @@ from unspool.report.figures.gantt import gantt, has_machines, widest_window
 from unspool.report.figures.links import has_links, link_use
 from unspool.report.figures.load import groupings, occupancy, queue_length, queued_work, utilisation
 from unspool.report.figures.machines import busy_machines
+from unspool.report.figures.pair import most_slowed, slowed_pair
 from unspool.report.figures.waits import slowdown_ecdf, wait_by_size, wait_classes, wait_ecdf
 from unspool.report.page import filled, write_page
 from unspool.report.runtables import figures_of, group_tables, links_table, longest_waits, policies_table
@@ -179,7 +180,13 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     figures |= busy | queue | waits
     if any(len(contention_of(result)) for result in results):
         figures["contention"] = contention(*results)
-        sections.append(Section("Slow-down by contention", ["contention"]))
+        pairs = {
+            f"slowed_pair{number}": slowed_pair(one)
+            for number, one in zip(numbers, each, strict=True)
+            if most_slowed(one)
+        }
+        figures |= pairs
+        sections.append(Section("Slow-down by contention", ["contention", *pairs]))
     links = {f"link_use{number}": link_use(one) for number, one in zip(numbers, each, strict=True) if has_links(one)}
     if links:
         figures |= links

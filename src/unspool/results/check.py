@@ -184,7 +184,7 @@ def _any_cores_do(found: Match, platform: Platform) -> bool:
         counts_only
         and bool((asked.need[:, 0] == 1.0).all())
         and (one_core or not asked.distinct.any())
-        and platform.selection != "contiguous"
+        and platform.selection not in ("contiguous", "local")
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload
 from unspool.plugins import parameters_of
-from unspool.workloads import accelerator, batsim, jobscsv, jsonmap, lsf, recodex, slurm, swf, table
+from unspool.workloads import accelerator, batsim, dax, jobscsv, jsonmap, lsf, recodex, slurm, swf, table, wfcommons
 from unspool.workloads.batsim_write import write_batsim
 from unspool.workloads.files import AnyPath, opened
 
@@ -77,6 +77,14 @@ FORMATS: Mapping[str, Format] = {
         batsim.recognises,
         kind_of="json",
     ),
+    "wfcommons": Format(
+        wfcommons.read_wfcommons,
+        None,
+        (),
+        "workflows of WfCommons, JSON in WfFormat 1.3 to 1.5; only read",
+        wfcommons.recognises,
+        kind_of="json",
+    ),
     "json": Format(
         jsonmap.read_json,
         None,
@@ -84,6 +92,13 @@ FORMATS: Mapping[str, Format] = {
         "an array of objects; only read (options: map)",
         jsonmap.recognises,
         takes_columns=True,
+    ),
+    "dax": Format(
+        dax.read_dax,
+        None,
+        (".dax", ".dax.gz"),
+        "workflows of Pegasus, DAX; only read",
+        dax.recognises,
     ),
     "lsf": Format(
         lsf.read_lsf,

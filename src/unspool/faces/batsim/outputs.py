@@ -21,10 +21,17 @@ from unspool.faces.batsim.figures import corrected_figures, schedule_figures, sc
 from unspool.faces.batsim.states import machine_states, machine_times
 from unspool.faces.batsim.tables import job_rows
 from unspool.model.workload import Workload
+from unspool.results.paje import state_count, write_paje
 from unspool.results.result import Result
 from unspool.workloads.files import replaced
 
-__all__ = ["Outputs", "check_prefix", "general_texts", "outputs_of", "prefixed_path", "write_outputs"]
+__all__ = [
+    "MOST_TRACED", "Outputs", "check_prefix", "general_texts", "outputs_of", "prefixed_path", "write_outputs",
+    "write_schedule_trace",
+]  # fmt: skip
+
+MOST_TRACED = 200_000
+"""Changes of machines in a Pajé trace that is written without being asked for; it would else take longest of all."""
 
 _DECIMALS = 6
 _NEAR_TIE = 1e-4
@@ -92,6 +99,16 @@ def write_outputs(outputs: Outputs, prefix: str, *, states: bool = True) -> list
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda path, make: _write(path, make(outputs)), paths, makers.values()))
     return paths
+
+
+def write_schedule_trace(result: Result, prefix: str) -> Path | None:
+    """Write the Pajé trace, in which jobs have their full names; None, and no file, where it would be too large."""
+    if state_count(result) > MOST_TRACED:
+        return None
+    path = prefixed_path(prefix, "schedule.trace")
+    with replaced(path, force=True) as file:
+        write_paje(result, file, named=lambda job: job if "!" in job else f"w0!{job}")
+    return path
 
 
 def _write(path: Path, content: pl.DataFrame | str) -> None:

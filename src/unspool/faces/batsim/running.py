@@ -13,12 +13,13 @@ from typing import Any
 import polars as pl
 
 from unspool.errors import InputError, shown
-from unspool.faces.batsim.constraints import constrained, with_reasons
+from unspool.faces.batsim.constraints import Constrained, constrained, with_reasons
 from unspool.faces.batsim.events import closures_of
-from unspool.faces.batsim.inputs import read_jobs, read_machines
+from unspool.faces.batsim.inputs import read_flows, read_jobs, read_machines
 from unspool.faces.batsim.jobs import machine_limit, put_together
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
+from unspool.faces.batsim.workflows import Flow, Rules, run_workflows
 from unspool.model.network import TCP_GAMMA, Contention
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -42,7 +43,7 @@ class Settings:
     """What a simulation is made of, as the options of `unspool batsim` say it."""
 
     platform: str
-    workloads: Sequence[str]
+    workloads: Sequence[str] = ()
     policy: str | Scheduler = "fcfs"
     seed: int = 0
     mmax: int = 0
@@ -61,6 +62,8 @@ class Settings:
     shares_machines: bool = False
     message_delay_s: float = 0.0
     records_use: bool = False
+    workflows: Sequence[tuple[str, float | None]] = ()
+    workflow_rules: Rules = field(default_factory=Rules)
 
 
 @dataclass(frozen=True)
@@ -101,18 +104,26 @@ def run_batsim(
     scheduler = build_policy(settings.policy) if isinstance(settings.policy, str) else settings.policy
     name = settings.policy if isinstance(settings.policy, str) else name_of(settings.policy)
     began = perf_counter()
-    jobs, platform = _inputs(settings, reading, note)
+    workloads, flows, platform = _inputs(settings, reading, note)
     events = read_events(*settings.events, forward_unknown=settings.forward_unknown_events)
     closures = closures_of(events, platform.machine_count)
     read_s = perf_counter() - began
-    placed = constrained(jobs, platform)
-    result = simulate(
-        placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True,
-        outages=closures if closures.listed else None, on_loss="keep", contention=_contention(settings),
-        message_delay_s=settings.message_delay_s, progress=progress, compiling=compiling,
-    )  # fmt: skip
+
+    def simulated(workloads: Sequence[Workload]) -> tuple[Constrained, Result]:
+        placed = constrained(put_together(workloads), platform)
+        result = simulate(
+            placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True,
+            outages=closures if closures.listed else None, on_loss="keep", contention=_contention(settings),
+            message_delay_s=settings.message_delay_s, progress=progress, compiling=compiling,
+        )  # fmt: skip
+        return placed, result
+
+    if flows:
+        placed, result = run_workflows(workloads, flows, settings.workflow_rules, simulated)
+    else:
+        placed, result = simulated(workloads)
     result = _without_ranks(with_reasons(result, placed.reasons), placed.workload)
-    files = " ".join(settings.workloads)
+    files = " ".join((*settings.workloads, *(file for file, _ in settings.workflows)))
     config = {**result.config, "workload": files, "platform": settings.platform, "policy": name}
     result = replace(result, policy=name, config=config)
     began = perf_counter()
@@ -141,17 +152,18 @@ def _inputs(
     settings: Settings,
     reading: Callable[[str], AbstractContextManager[object]],
     note: Callable[[str], None] | None,
-) -> tuple[Workload, Platform]:
-    workloads = read_jobs(settings.workloads, reading)
+) -> tuple[list[Workload], list[Flow], Platform]:
+    workloads = read_jobs(settings.workloads, reading, alone=not settings.workflows)
+    flows = read_flows(settings.workflows, reading)
     limit = machine_limit(settings.mmax, settings.mmax_workload, workloads)
     platform = read_machines(
         settings.platform, master=settings.master, roles=settings.roles, host_order=settings.host_order, limit=limit,
         note=note,
     )  # fmt: skip
     _check_storages(settings.storages, platform)
-    jobs = put_together(workloads)
     platform = replace(platform, licences=dict(settings.licences))
-    return jobs, _shared(platform, len(jobs)) if settings.shares_machines else platform
+    jobs = sum(map(len, workloads)) + sum(len(flow.tasks) for flow in flows)
+    return workloads, flows, _shared(platform, jobs) if settings.shares_machines else platform
 
 
 def _shared(platform: Platform, jobs: int) -> Platform:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from unspool.errors import UnknownName
-from unspool.platforms.simgrid.elements import Element
+from unspool.workloads.elements import Element
 
 __all__ = ["ATTRIBUTES", "ROUTINGS", "SYNONYMS", "check_element"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from unspool.errors import shown
 from unspool.model.network import Link
-from unspool.platforms.simgrid.elements import Element, unknown
 from unspool.platforms.simgrid.zones import HostEntry, Point, Zone
 from unspool.units import parse_speed
+from unspool.workloads.elements import Element, unknown
 
 __all__ = ["SHARING", "Layout", "host_entry", "link_named"]
 

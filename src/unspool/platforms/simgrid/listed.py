@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from unspool.errors import shown
-from unspool.platforms.simgrid.elements import Element, unknown
 from unspool.platforms.simgrid.grammar import SYNONYMS, check_element
 from unspool.platforms.simgrid.layout import Layout, link_named
 from unspool.platforms.simgrid.zones import Edge, Point, Zone
+from unspool.workloads.elements import Element, unknown
 
 __all__ = ["add_route"]
 

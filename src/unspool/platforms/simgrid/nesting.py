@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 
 from unspool.errors import shown
-from unspool.platforms.simgrid.elements import Element, read_elements
 from unspool.platforms.simgrid.grammar import ROUTINGS, SYNONYMS, check_element
 from unspool.platforms.simgrid.layout import SHARING, Layout, host_entry
 from unspool.platforms.simgrid.listed import add_route
 from unspool.platforms.simgrid.stars import add_backbone, add_cabinet, add_cluster, attach, check_parent
 from unspool.platforms.simgrid.zones import Point, Zone
 from unspool.units import parse_latency, parse_rate
+from unspool.workloads.elements import Element, read_elements
 
 __all__ = ["read_layout"]
 

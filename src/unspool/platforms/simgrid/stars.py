@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from unspool.errors import shown
-from unspool.platforms.simgrid.elements import Element, unknown
 from unspool.platforms.simgrid.grammar import check_element
 from unspool.platforms.simgrid.layout import SHARING, Layout, host_entry, link_named
 from unspool.platforms.simgrid.zones import Point, Zone, once
 from unspool.units import parse_latency, parse_rate
+from unspool.workloads.elements import Element, unknown
 
 __all__ = ["add_backbone", "add_cabinet", "add_cluster", "attach", "check_parent"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from unspool.platforms.simgrid.elements import Element
+from unspool.workloads.elements import Element
 
 __all__ = ["Edge", "HostEntry", "Point", "Zone", "once"]
 

@@ -9,7 +9,7 @@ from unspool.engine.compiled import compiled
 from unspool.engine.machines import change_gain, clear_later, licences_suffice, units_left, units_that_fit
 from unspool.engine.queue import least_size, next_fitting
 from unspool.engine.running import renew_overdue
-from unspool.engine.selection import CONTIGUOUS, fits_in_a_row, pick
+from unspool.engine.selection import fits_together, pick
 from unspool.engine.starts import start_by_count, start_on_picked
 from unspool.engine.state import NEVER, Array, Core, Later, Place
 from unspool.policies.base import EASY, OrderedScheduler
@@ -226,7 +226,7 @@ def _would_fit(core: Core, place: Place, later: Later, shape: int, units: int) -
         return False
     if not licences_suffice(place.licence, later.licence_gain, place.licence_need, shape, True):
         return False
-    return core.clock[0]["selection"] != CONTIGUOUS or fits_in_a_row(place, later.gain, shape)
+    return fits_together(core, place, later.gain, shape)
 
 
 @compiled

@@ -19,12 +19,12 @@ from defusedxml.sax import parse
 
 from unspool.errors import InputError, UnitError, UnknownName, shown
 
-__all__ = ["Element", "read_elements", "unknown"]
+__all__ = ["Element", "elements_of", "read_elements", "unknown"]
 
 T = TypeVar("T")
 
 _MOST_NAMES = 12  # that a complaint lists
-_DEEPEST = 100  # elements inside each other; platforms have about five
+_DEEPEST = 100  # elements inside each other; platforms and workflows have about five
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
@@ -88,9 +88,10 @@ class Element:
 
 
 class _Collector(ContentHandler):
-    def __init__(self, file: str, skipped_lines: int) -> None:
+    def __init__(self, file: str, skipped_lines: int, expected: str) -> None:
         super().__init__()
         self.outermost: Element | None = None
+        self._expected = expected
         self._open: list[Element] = []
         self._file = file
         self._skipped = skipped_lines
@@ -103,7 +104,7 @@ class _Collector(ContentHandler):
         else:
             self.outermost = element
         if len(self._open) == _DEEPEST:
-            raise element.fault(f"stands inside {_DEEPEST} others; expected a platform, which is not so deep")
+            raise element.fault(f"stands inside {_DEEPEST} others; expected {self._expected}, which is not so deep")
         self._open.append(element)
 
     def endElement(self, name: str) -> None:  # noqa: N802
@@ -123,10 +124,15 @@ def read_elements(path: str | os.PathLike[str], expected: str) -> Element:
         raise InputError(f"{file}: there is no such file; expected {expected}") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: cannot be read ({error}); expected {expected}") from error
+    return elements_of(content, file, expected)
+
+
+def elements_of(content: bytes, file: str, expected: str) -> Element:
+    """The outermost element of the text of an XML file."""
     # Platforms that Batsim ships begin with an empty line, which XML forbids and SimGrid's parser takes.
     text = content.lstrip(b" \t\r\n")
     skipped = content[: len(content) - len(text)].count(b"\n")
-    collector = _Collector(file, skipped)
+    collector = _Collector(file, skipped, expected)
     try:
         parse(io.BytesIO(text), collector, forbid_entities=True, forbid_external=False)
     except SAXParseException as error:

@@ -1,0 +1,125 @@
+"""Workflows: tasks that wait for others, as jobs that all are submitted at the beginning and depend on one another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import polars as pl
+
+from unspool.errors import InputError, shown
+from unspool.model.workload import MOST_CORES, MOST_SECONDS, Workload
+from unspool.workloads.files import AnyPath
+
+__all__ = ["Task", "check_cores", "check_name", "check_seconds", "parents_of", "workload_of_tasks"]
+
+Fault = Callable[[str], InputError]
+"""Makes the error of a complaint about one task, with where it stands."""
+
+_COLUMNS = {
+    "job_id": pl.String, "submit_time": pl.Float64, "run_time": pl.Float64, "cores": pl.Int64,
+    "used_memory_bytes": pl.Int64, "application": pl.String, "details": pl.String, "priority": pl.Float64,
+    "depends_on": pl.String, "line": pl.Int64,
+}  # fmt: skip
+
+
+class Task(NamedTuple):
+    """One task: its id, where it stands, how long it runs on how many cores, and the ids of those that it waits for."""
+
+    id: str
+    line: int
+    run_time: float
+    cores: int
+    parents: tuple[str, ...]
+    application: str | None = None
+    details: Mapping[str, Any] | None = None
+    priority: float | None = None
+    used_memory_bytes: int | None = None
+
+
+def check_name(name: str, fault: Fault) -> str:
+    """An id that can be listed among others between commas."""
+    if not name.strip() or name != name.strip() or "," in name:
+        raise fault(f"the id '{shown(name)}' is empty, or has a comma or blanks at its ends; give it another")
+    return name
+
+
+def check_seconds(seconds: float, fault: Fault) -> float:
+    """A run time that a simulation can have."""
+    if not 0.0 <= seconds <= MOST_SECONDS:
+        raise fault(f"a run time of {seconds:g} s; expected 0 to {MOST_SECONDS:g}")
+    return seconds
+
+
+def check_cores(cores: float, fault: Fault) -> int:
+    """A number of cores, rounded up; what is no more than 0 is one."""
+    if not cores <= MOST_CORES:
+        raise fault(f"{cores:g} cores; expected {MOST_CORES:g} at most")
+    return max(1, math.ceil(cores))
+
+
+def workload_of_tasks(tasks: Sequence[Task], path: AnyPath, notes: Sequence[str] = ()) -> Workload:
+    """The tasks as jobs, in the order of the file; a circle of tasks that wait for one another is refused."""
+    _refuse_circles(tasks, path)
+    table = pl.DataFrame(
+        [
+            (
+                task.id, 0.0, task.run_time, task.cores, task.used_memory_bytes, task.application,
+                msgspec.json.encode(task.details).decode() if task.details else None, task.priority,
+                ",".join(task.parents) or None, task.line,
+            )
+            for task in tasks
+        ],
+        schema=_COLUMNS,
+        orient="row",
+    )  # fmt: skip
+    empty = [name for name in table.columns if len(table) and table[name].null_count() == len(table)]
+    return Workload.of(table.drop(empty), name=Path(path).name, notes=tuple(notes))
+
+
+def parents_of(workload: Workload) -> dict[str, tuple[str, ...]]:
+    """For each job, in their order, the ids of those that it waits for.
+
+    >>> jobs = {"job_id": ["a", "b"], "submit_time": [0, 0], "run_time": [1, 1], "cores": [1, 1]}
+    >>> parents_of(Workload.of(pl.DataFrame({**jobs, "depends_on": [None, "a"]})))
+    {'a': (), 'b': ('a',)}
+    """
+    listed = workload.column("depends_on").fill_null("").to_list()
+    return {
+        job: tuple(part.strip() for part in text.split(",") if part.strip())
+        for job, text in zip(workload.table["job_id"].to_list(), listed, strict=True)
+    }
+
+
+def _refuse_circles(tasks: Sequence[Task], path: AnyPath) -> None:
+    waits_for = {task.id: set(task.parents) for task in tasks}
+    children: dict[str, list[str]] = {}
+    for task in tasks:
+        for parent in waits_for[task.id]:
+            children.setdefault(parent, []).append(task.id)
+    ready = [name for name, parents in waits_for.items() if not parents]
+    left = {name: len(parents) for name, parents in waits_for.items()}
+    while ready:
+        done = ready.pop()
+        del left[done]
+        for child in children.get(done, ()):
+            left[child] -= 1
+            if left[child] == 0:
+                ready.append(child)
+    if not left:
+        return
+    walk = [next(task for task in tasks if task.id in left)]
+    by_id = {task.id: task for task in tasks}
+    seen = {walk[0].id: 0}
+    while True:
+        ahead = by_id[next(parent for parent in walk[-1].parents if parent in left)]
+        if ahead.id in seen:
+            circle = [*walk[seen[ahead.id] :], ahead]
+            names = " waits for ".join(shown(task.id, 30) for task in circle[:6])
+            more = " and so on" if len(circle) > 6 else ""
+            raise InputError(f"{path}, line {circle[0].line}: task {names}{more}, in a circle; take one of these away")
+        seen[ahead.id] = len(walk)
+        walk.append(ahead)
