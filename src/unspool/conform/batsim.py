@@ -32,7 +32,7 @@ _TIE_S = 1e-6  # starts of ours that are nearer than this are at one time
 _JOBS = "out_jobs.csv"
 _KEY = ("workload_name", "job_id")
 _TIMES = ("starting_time", "execution_time", "finish_time", "waiting_time")
-_REPLAYS = {"smpi": "SMPI traces", "usage_trace": "usage traces"}
+_REPLAYS = {"smpi": "SMPI traces"}
 _UNSUPPORTED = {
     "-E": "energy",
     "--energy": "energy",

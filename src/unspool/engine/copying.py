@@ -15,6 +15,7 @@ from unspool.engine.state import (
     Guess,
     Later,
     Links,
+    Meter,
     Order,
     Outage,
     Place,
@@ -26,7 +27,7 @@ from unspool.engine.state import (
 
 __all__ = ["copied"]
 
-T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic, Sharing, Routes)
+T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic, Sharing, Routes, Meter)
 
 _INPUT = {
     Core: ("jobs",),
@@ -41,6 +42,7 @@ _INPUT = {
     Fluid: ("programs", "members", "amounts", "program_of"),
     Sharing: (),
     Routes: ("group", "leaving", "arriving", "itself", "between", "links"),
+    Meter: (),
 }
 # Arrays that are filled from the front, by the field of the clock that counts what is in them.
 _FILLED = ("attempts", "rows")
@@ -61,6 +63,7 @@ def copied(state: State) -> State:
         None if state.outage is None else _part(state.outage, state),
         None if state.elastic is None else _part(state.elastic, state),
         None if state.fluid is None else _fluid(state.fluid, state),
+        None if state.meter is None else _part(state.meter, state),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import numpy as np
@@ -39,12 +40,14 @@ from unspool.model.profile import (
 )
 from unspool.model.workload import Workload
 from unspool.workloads.references import parts_first, reached, references, spans_of
+from unspool.workloads.usage_trace import Phase, read_usage_trace
 
 __all__ = ["fluid_of", "grow_fluid"]
 
 _SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
 _MOST_RECEIVERS = 62  # bits of a mask
 _MOST_AT_ONCE = 1_000_000
+_MAPPING = "smpi_ranks_to_hosts_mapping"
 
 
 def fluid_of(
@@ -67,7 +70,16 @@ def fluid_of(
         )
     sizes = workload.column("machines").fill_null(workload.table["cores"]).to_numpy()[used]
     writer = _Writer(workload.profiles, wanted, network, contention)
-    return writer.write(names, sizes), tuple(name for name, _ in writer.known)
+    mappings = _mappings_of(workload, used) if writer.with_ranks else {}
+    return writer.write(names, sizes, mappings), tuple(name for name, *_ in writer.known)
+
+
+def _mappings_of(workload: Workload, used: Array) -> dict[int, tuple[int, ...]]:
+    """For jobs that say so, on which of their machines each rank of a trace is, by their place in the run."""
+    details = workload.column("details").gather(pl.Series(used))
+    told = details.str.contains(_MAPPING, literal=True).fill_null(value=False).arg_true()
+    found = {at: json.loads(details[at]).get(_MAPPING) for at in told.to_list()}
+    return {at: tuple(mapping) for at, mapping in found.items() if mapping}
 
 
 def _refuse_broken(profiles: Mapping[str, Profile], named: list[str]) -> None:
@@ -99,6 +111,9 @@ class _Writer:
         used = reached(profiles, wanted)
         self.order = parts_first({name: profiles[name] for name in used})[0]
         self.by_size: set[str] = set()
+        self.with_ranks: set[str] = set()
+        self.ranks: dict[str, tuple[tuple[Phase, ...], ...]] = {}
+        self.mapping: tuple[int, ...] = ()  # of the ranks of the job whose program is written
         self.leaves: dict[str, int] = {}
         self.frames: dict[str, int] = {}
         for name in self.order:
@@ -108,7 +123,7 @@ class _Writer:
         self.rows: list[dict[str, float | tuple[int, ...]]] = []
         self.members: list[int] = []
         self.amounts: list[float] = []
-        self.known: dict[tuple[str, int], int] = {}
+        self.known: dict[tuple[str, int, tuple[int, ...]], int] = {}
         self.receivers: list[str] = []
 
     def look_at(self, name: str, profile: Profile) -> None:
@@ -119,25 +134,32 @@ class _Writer:
         parts = references(profile)
         many = sum if isinstance(profile, ForkJoin) else max
         inner = () if isinstance(profile, Merge) else parts
-        self.leaves[name] = many([self.leaves[part] for part in inner] or [1])
-        self.frames[name] = 1 + many([self.frames[part] for part in inner] or [0])
+        if isinstance(profile, Trace) and profile.kind == "usage":
+            self.ranks[name] = read_usage_trace(profile.path)
+        ranks = len(self.ranks.get(name, ()))
+        self.leaves[name] = many([self.leaves[part] for part in inner] or [max(ranks, 1)])
+        self.frames[name] = 1 + many([self.frames[part] for part in inner] or [ranks])
+        if ranks or any(part in self.with_ranks for part in parts):
+            self.with_ranks.add(name)
         if self.frames[name] > _MOST_AT_ONCE:
             raise InputError(f"profile '{name}' does more than {_MOST_AT_ONCE:,} things at once, or one inside another")
         if isinstance(profile, Merge | Task) or any(part in self.by_size for part in parts):
             self.by_size.add(name)
 
-    def write(self, names: pl.Series, sizes: Array) -> Fluid:
+    def write(self, names: pl.Series, sizes: Array, mappings: Mapping[int, tuple[int, ...]]) -> Fluid:
         """The state part, with nothing running yet."""
         program_of = np.full(len(names), -1, np.int64)
         for at, (name, size) in enumerate(zip(names, sizes.tolist(), strict=True)):
             if name in self.wanted:
+                self.mapping = mappings.get(at, ())
                 program_of[at] = self.program(name, size)
         programs = np.zeros(len(self.rows), PROGRAM)
         for at, row in enumerate(self.rows):
             for field, value in row.items():
                 programs[at][field] = value
         leaves, depth = max(self.leaves.values()), max(self.frames.values())
-        most = int(sizes.max(initial=1)) + 2
+        cores = max((host.cores for host in self.network.hosts), default=1) if self.ranks else 1
+        most = max(int(sizes.max(initial=1)), cores) + 2
         rule = np.zeros(1, FLUID)
         rule["strict"] = self.contention.strict
         rule["spare"] = rule["stuck"] = -1
@@ -161,13 +183,28 @@ class _Writer:
             for part in self.order if len(parts) > 1 else [name]:  # parts first, however deep they nest
                 if part in parts and self.key(part, size) not in self.known:
                     profile = self.profiles[part]
+                    self.write_ranks(part)
                     self.known[self.key(part, size)] = len(self.rows)
                     self.rows.append({"code": profile.code, "storage": -1, **self.fields(part, profile, size)})
         return self.known[self.key(name, size)]
 
-    def key(self, name: str, size: int) -> tuple[str, int]:
+    def key(self, name: str, size: int) -> tuple[str, int, tuple[int, ...]]:
         """By what a program is known."""
-        return name, size if name in self.by_size else 0
+        return name, size if name in self.by_size else 0, self.mapping if name in self.with_ranks else ()
+
+    def write_ranks(self, name: str) -> None:
+        """The programs of the ranks of a usage trace, each with the seat of its host and its phases."""
+        for rank, phases in enumerate(self.ranks.get(name, ())):
+            if self.mapping and rank >= len(self.mapping):
+                raise InputError(
+                    f"profile '{name}' has a trace of {len(self.ranks[name])} ranks, and a job maps {len(self.mapping)} "
+                    f"of them to hosts ({_MAPPING}); map all, or leave it out"
+                )
+            self.known[name, -1 - rank, self.mapping] = len(self.rows)
+            first = len(self.amounts)
+            self.amounts.extend(amount for phase in phases for amount in phase)
+            seat = self.mapping[rank] if self.mapping else rank
+            self.rows.append({"kind": kinds.USAGE, "first": first, "count": len(phases), "other": seat, "storage": -1})
 
     def fields(self, name: str, profile: Profile, size: int) -> dict[str, float | tuple[int, ...]]:
         """What a program of its own says."""
@@ -204,6 +241,11 @@ class _Writer:
                     "bit": self.bit(name),
                     "follows": self.next_of(profile, size),
                 }
+            case Trace("usage"):
+                first = len(self.members)
+                ranks = range(len(self.ranks[name]))
+                self.members.extend(self.known[name, -1 - rank, self.mapping] for rank in ranks)
+                return {"kind": kinds.FORK_JOIN, "first": first, "count": len(ranks)}
             case Trace(kind):
                 raise InputError(f"profile '{name}' replays a trace of kind {kind}, which unspool cannot run yet")
             case _:

@@ -10,6 +10,7 @@ import polars as pl
 
 from unspool.engine.bitset import add, empty_bitset, word_count
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
+from unspool.engine.meter import grow_meter
 from unspool.engine.plans import rows_to_plan, segments_to_plan
 from unspool.engine.profiles import fluid_of, grow_fluid
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
@@ -272,7 +273,7 @@ def grow(state: State) -> State:
             rows=longer(plan.rows, rows_to_plan(core, place)),
         )
     fluid = None if state.fluid is None else grow_fluid(state.fluid)
-    state = state._replace(core=core, place=place, plan=plan, fluid=fluid)
+    state = state._replace(core=core, place=place, plan=plan, fluid=fluid, meter=grow_meter(fluid, state.meter))
     if place is None:
         return state
     if state.elastic is not None:

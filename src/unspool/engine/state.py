@@ -15,11 +15,11 @@ import numpy as np
 __all__ = [
     "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DONE",
     "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
-    "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOST", "LOT", "MACHINE", "MOVE", "NEVER", "NODE",
+    "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOAD", "LOST", "LOT", "MACHINE", "METER", "MOVE", "NEVER", "NOTED", "NODE",
     "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "RESOURCE",
     "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SEGMENT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT",
     "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess", "Later",
-    "Links", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
+    "Links", "Meter", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
 ]  # fmt: skip
 
 
@@ -403,6 +403,11 @@ SEAT = np.dtype(
 SAID = np.dtype([("time", "f8"), ("job", "i8"), ("program", "i8")], align=True)
 LETTER = np.dtype([("mask", "i8"), ("next", "i8")], align=True)
 
+# What machines compute, for their power.
+METER = np.dtype([("rows", "i8"), ("hosts", "i8")], align=True)
+NOTED = np.dtype([("flops", "f8"), ("mix", "f8")], align=True)  # in all, and summed with weights that tell jobs apart
+LOAD = np.dtype([("time", "f8"), ("host", "i8"), ("job", "i8"), ("flops", "f8")], align=True)  # job -1: nobody's
+
 
 class Core(NamedTuple):
     """Time, jobs, what waits and what runs."""
@@ -567,6 +572,14 @@ class Fluid(NamedTuple):
     routes: Routes
 
 
+class Meter(NamedTuple):
+    """What each host computes, written down whenever it changes; only where energy is asked for."""
+
+    rule: Array  # `METER`
+    noted: Array  # `NOTED` of each host: what was last written down
+    loads: Array  # `LOAD`: rows of one host and time together say all that it computes from then on
+
+
 class Links(NamedTuple):
     """Which job waits for the end of which."""
 
@@ -580,7 +593,8 @@ class State(NamedTuple):
 
     A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
     the others only serve EASY, conservative backfilling, dependencies, orders that change with time, predictors,
-    machines that come and go, those that are brought up and down, and work that shares a network. Numba compiles a
+    machines that come and go, those that are brought up and down, work that shares a network, and its power. Numba
+    compiles a
     function for the types that it is given and leaves out the branch of `if place is None` that cannot be taken, so
     that a run compiles no more than it needs.
     """
@@ -596,6 +610,7 @@ class State(NamedTuple):
     outage: Outage | None = None
     elastic: Elastic | None = None
     fluid: Fluid | None = None
+    meter: Meter | None = None
 
 
 def longer(array: Array, least: int) -> Array:
