@@ -59,9 +59,11 @@ def note_loads(core: Core, fluid: Fluid | None, meter: Meter | None) -> None:
 def _write(core: Core, fluid: Fluid, meter: Meter, host: int) -> None:
     """Write what a host computes now, job by job."""
     sharing, loads = fluid.sharing, meter.loads
+    meter.rule[0]["notes"] += 1
     at = meter.rule[0]["rows"]
     k = sharing.resources[host]["first"]
     if k < 0:
+        loads[at]["note"] = meter.rule[0]["notes"]
         loads[at]["time"] = core.clock[0]["now"]
         loads[at]["host"] = host
         loads[at]["job"] = -1
@@ -69,6 +71,7 @@ def _write(core: Core, fluid: Fluid, meter: Meter, host: int) -> None:
         at += 1
     while k >= 0:
         slot = sharing.beside[k]["activity"]
+        loads[at]["note"] = meter.rule[0]["notes"]
         loads[at]["time"] = core.clock[0]["now"]
         loads[at]["host"] = host
         loads[at]["job"] = fluid.frames[sharing.activities[slot]["owner"]]["job"]

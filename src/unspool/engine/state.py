@@ -404,9 +404,18 @@ SAID = np.dtype([("time", "f8"), ("job", "i8"), ("program", "i8")], align=True)
 LETTER = np.dtype([("mask", "i8"), ("next", "i8")], align=True)
 
 # What machines compute, for their power.
-METER = np.dtype([("rows", "i8"), ("hosts", "i8")], align=True)
+METER = np.dtype([("rows", "i8"), ("notes", "i8"), ("hosts", "i8")], align=True)
 NOTED = np.dtype([("flops", "f8"), ("mix", "f8")], align=True)  # in all, and summed with weights that tell jobs apart
-LOAD = np.dtype([("time", "f8"), ("host", "i8"), ("job", "i8"), ("flops", "f8")], align=True)  # job -1: nobody's
+LOAD = np.dtype(
+    [
+        ("note", "i8"),  # rows of one note say all that its host computes from then on
+        ("time", "f8"),
+        ("host", "i8"),
+        ("job", "i8"),  # -1: nobody's
+        ("flops", "f8"),
+    ],
+    align=True,
+)
 
 
 class Core(NamedTuple):
@@ -577,7 +586,7 @@ class Meter(NamedTuple):
 
     rule: Array  # `METER`
     noted: Array  # `NOTED` of each host: what was last written down
-    loads: Array  # `LOAD`: rows of one host and time together say all that it computes from then on
+    loads: Array  # `LOAD`
 
 
 class Links(NamedTuple):
