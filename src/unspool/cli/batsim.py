@@ -73,6 +73,7 @@ def batsim(
     forward_unknown_events: Annotated[bool, Flag] = False,
     enable_compute_sharing: Annotated[bool, Flag] = False,
     message_delay: float = 0.0,
+    energy: Annotated[bool, Parameter(name=["--energy", "-E"], negative=(), show_default=False)] = False,
     no_sched: Annotated[bool, Parameter(name="--no-sched", negative=(), show_default=False)] = False,
     sg_cfg: Annotated[list[str] | None, Many] = None,
     disable_schedule_tracing: Annotated[bool, Flag] = False,
@@ -135,6 +136,9 @@ def batsim(
         Several jobs may be on one machine; those with the fewest are taken first.
     message_delay
         Seconds from whatever happens until the scheduler hears of it and decides; all else takes no time.
+    energy
+        What machines and jobs draw: hosts need the property wattage_per_state. Writes PREFIX_consumed_energy.csv and
+        PREFIX_pstate_changes.csv too.
     no_sched
         No scheduler: jobs in the order of submission, one after the other, each alone.
     sg_cfg
@@ -182,6 +186,7 @@ def batsim(
         forward_unknown_events=forward_unknown_events,
         shares_machines=enable_compute_sharing,
         message_delay_s=at_least_0("--message-delay", message_delay),
+        energy=energy,
     )
     check_prefix(export)
     if out is not None:

@@ -34,7 +34,6 @@ class Others:
     ignore_beyond_last_workflow: Annotated[
         bool, _named("--ignore-beyond-last-workflow", help="No jobs after the end of the last workflow.")
     ] = False
-    energy: Annotated[bool, _named("--energy", "-E", help="The energy of machines and jobs.")] = False
     socket_endpoint: Annotated[
         str | None, _named("--socket-endpoint", "-s", help="Where a scheduler of its own listens.")
     ] = None
@@ -62,7 +61,6 @@ _WHY: dict[str, str] = {
     "workflow_start": _WORKFLOW,
     "workflow_jobs_limit": _WORKFLOW,
     "ignore_beyond_last_workflow": _WORKFLOW,
-    "energy": "the energy of machines is not built yet: leave it out",
     "socket_endpoint": _SOCKET,
     "sched_cfg": f"{_SOCKET}, with its parameters as in easy:order=sjf",
     "sched_cfg_file": f"{_SOCKET}, with its parameters as in easy:order=sjf",

@@ -34,8 +34,6 @@ _KEY = ("workload_name", "job_id")
 _TIMES = ("starting_time", "execution_time", "finish_time", "waiting_time")
 _REPLAYS = {"smpi": "SMPI traces"}
 _UNSUPPORTED = {
-    "-E": "energy",
-    "--energy": "energy",
     "--enable-dynamic-jobs": "jobs that the scheduler submits",
     "--no-sched": "runs without a scheduler",
     "-W": "DAX workflows",
@@ -46,6 +44,8 @@ _UNSUPPORTED = {
 
 
 _FLAGS = {
+    "-E": "energy",
+    "--energy": "energy",
     "--mmax-workload": "mmax_workload",
     "--enable-compute-sharing": "shares_machines",
     "--forward-unknown-events": "forward_unknown_events",
@@ -180,7 +180,8 @@ def read_case(path: Path) -> BatsimCase:
         arguments=tuple(str(root / word[1:]) if word.startswith("@") else word for word in written.batsim_args),
         scheduler=None if isinstance(made, str) else made,
         recorded=path.parent / _JOBS,
-        is_exact=written.platform.startswith("own/") or written.workload.startswith("own/"),
+        is_exact=(written.platform.startswith("own/") or written.workload.startswith("own/"))
+        and not _ends_with_a_message(written, workload),
         skipped=reason,
     )
 
@@ -194,6 +195,11 @@ def _cannot(written: _Written, workload: Path) -> str | None:
         return f"the recorded run failed, with exit code {written.batsim_exit_code}"
     replayed = sorted(_kinds_used(decoded(workload, _Jobs)) & set(_REPLAYS))
     return f"it needs {_REPLAYS[replayed[0]]}" if replayed else None
+
+
+def _ends_with_a_message(written: _Written, workload: Path) -> bool:
+    """Whether jobs replay traces, of which Batsim learns the end by a message over the network."""
+    return written.workload_flag == "-w" and bool(_kinds_used(decoded(workload, _Jobs)) & {"smpi", "usage_trace"})
 
 
 def _kinds_used(content: _Jobs) -> set[str]:
@@ -212,7 +218,7 @@ def read_jobs(path: Path) -> pl.DataFrame:
     """A `_jobs.csv` of Batsim; ids are text, times are seconds, and what a rejected job has not is null."""
     try:
         table = pl.read_csv(path, infer_schema=False)
-        return table.with_columns(pl.col(*_KEY, "final_state"), pl.col(*_TIMES).cast(pl.Float64))
+        return table.with_columns(pl.col(*_KEY, "final_state"), pl.col(*_TIMES, "consumed_energy").cast(pl.Float64))
     except (OSError, pl.exceptions.PolarsError) as error:
         first = next(iter(str(error).splitlines()), "it is empty")
         raise InputError(f"{path}: is no jobs file of Batsim: {first}") from None
@@ -235,7 +241,20 @@ def compare_jobs(found: pl.DataFrame, recorded: pl.DataFrame, *, is_exact: bool)
             far = EXACT_S if is_exact else SHIFT_S + SHIFT_PART * abs(other)
             if not abs(mine - other) <= far:
                 told.append(f"job {_name(key)}: {name} {mine:.6f}, recorded {other:.6f}")
+        told += _energy(key, ours[key], theirs[key], is_exact=is_exact)
     return few(told)
+
+
+def _energy(key: tuple[str, ...], mine: Mapping[str, Any], other: Mapping[str, Any], *, is_exact: bool) -> list[str]:
+    """Where the joules of a job differ by more than its time may, at the power that it had."""
+    found, recorded = mine.get("consumed_energy"), other.get("consumed_energy")
+    if found is None or recorded is None or recorded < 0.0:
+        return []
+    took = other["execution_time"]
+    far = EXACT_S * max(1.0, abs(recorded)) if is_exact else (SHIFT_S + SHIFT_PART * took) * recorded / took
+    return [] if abs(found - recorded) <= far else [
+        f"job {_name(key)}: consumed_energy {found:.6f}, recorded {recorded:.6f}"
+    ]  # fmt: skip
 
 
 def _order(keys: Iterable[tuple[str, ...]], ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> list[str]:

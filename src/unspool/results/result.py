@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from unspool.metrics import measure
+from unspool.metrics.energy import energy_figures
 from unspool.metrics.losses import lost_work
 from unspool.model.platform import Platform
 from unspool.plugins import load
@@ -18,10 +19,13 @@ from unspool.plugins import load
 if TYPE_CHECKING:
     from unspool.results.plots import Plots
 
-__all__ = ["COUNTS", "TABLES", "Result"]
+__all__ = ["COUNTS", "ENERGY_TABLES", "TABLES", "Result"]
 
 TABLES: tuple[str, ...] = ("jobs", "attempts", "allocations", "machines", "outages", "rejected")
 """The tables of a result."""
+
+ENERGY_TABLES: tuple[str, ...] = ("power", "switches")
+"""Those that a result has only where energy was asked for."""
 
 COUNTS: tuple[str, ...] = (
     "jobs", "rejected", "rejected_records", "rejected_jobs", "jobs_without_estimate", "outages", "lost_attempts",
@@ -37,7 +41,8 @@ _CLOUD_FIGURES = ("machine_core_hours", "reclaimed", "retries", "lost_core_hours
 class Result:
     """One workload on one platform under one policy.
 
-    `jobs`, `attempts`, `allocations`, `machines`, `outages` and `rejected` are tables; `summary` has every figure.
+    `jobs`, `attempts`, `allocations`, `machines`, `outages` and `rejected` are tables; `summary` has every figure. With
+    energy, `power` and `switches` are tables too: what each machine drew, and how its state changed.
     """
 
     workload: str
@@ -55,6 +60,8 @@ class Result:
     timing: dict[str, float] = field(default_factory=dict)
     origin_unix_s: float = 0.0  # of the log, so that hours are those of the calendar
     workload_digest: str = ""  # `Workload.digest` of the log; empty where it was not written down
+    power: pl.DataFrame | None = None
+    switches: pl.DataFrame | None = None
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -67,6 +74,7 @@ class Result:
             **measure(self.jobs, self.platform),
             **lost_work(self.attempts),
             **self._in_the_cloud(),
+            **self._energy(),
             "seed": self.config["seed"],
             "notes": list(self.notes),
             "timing": self.timing,
@@ -88,6 +96,13 @@ class Result:
         shown = {name: told[name] for name in told if name.endswith("cost_usd") or name in _CLOUD_FIGURES}
         return {**shown, "utilisation": told["job_core_hours"] / paid if paid else 0.0}
 
+    def _energy(self) -> dict[str, Any]:
+        """What machines drew from the first submission to the last end, and how often one was switched."""
+        if self.power is None or self.switches is None or not len(self.jobs):
+            return {}
+        since, until = float(self.jobs["submit_time"].min()), float(self.jobs["finish_time"].max())  # type: ignore[arg-type]
+        return {**energy_figures(self.power, since, until), "machine_switches": len(self.switches)}
+
     def series(self, points: int = 1000) -> pl.DataFrame:
         """Queue length, queued work and busy cores over time: means and largest values in so many equal bins."""
         from unspool.results.series import series
@@ -105,9 +120,9 @@ class Result:
         """Whether all is the same, but for how long it took."""
         if not isinstance(other, Result):
             return NotImplemented
-        told = [one.name for one in fields(self) if one.name not in (*TABLES, "timing")]
+        told = [one.name for one in fields(self) if one.name not in (*TABLES, *ENERGY_TABLES, "timing")]
         return all(getattr(self, name) == getattr(other, name) for name in told) and all(
-            getattr(self, name).equals(getattr(other, name)) for name in TABLES
+            _is_same(getattr(self, name), getattr(other, name)) for name in (*TABLES, *ENERGY_TABLES)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -118,3 +133,7 @@ class Result:
 
         head = f"<p><b>{escape(self.workload)}</b> on {escape(self.platform.name)}</p>"
         return head + comparison([self])._repr_html_() + str(load(SKETCH)(self))
+
+
+def _is_same(one: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:
+    return one is other if one is None or other is None else one.equals(other)

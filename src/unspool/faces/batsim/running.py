@@ -59,6 +59,7 @@ class Settings:
     forward_unknown_events: bool = False
     shares_machines: bool = False
     message_delay_s: float = 0.0
+    energy: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def run_batsim(
     result = simulate(
         placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True,
         outages=closures if closures.listed else None, on_loss="keep", contention=_contention(settings),
-        message_delay_s=settings.message_delay_s, progress=progress, compiling=compiling,
+        message_delay_s=settings.message_delay_s, energy=settings.energy, progress=progress, compiling=compiling,
     )  # fmt: skip
     result = _without_ranks(with_reasons(result, placed.reasons), placed.workload)
     files = " ".join(settings.workloads)
