@@ -30,6 +30,7 @@ from unspool.errors import InputError
 from unspool.faces.batsim.outputs import check_prefix, write_outputs
 from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, build_policy, run_batsim
 from unspool.faces.batsim.settings import (
+    ALLOCATIONS,
     HOST_ORDERS,
     SHARINGS,
     VERBOSITIES,
@@ -72,6 +73,7 @@ def batsim(
     events: Annotated[list[str] | None, Many] = None,
     forward_unknown_events: Annotated[bool, Flag] = False,
     enable_compute_sharing: Annotated[bool, Flag] = False,
+    allocate: str = "machines",
     message_delay: float = 0.0,
     energy: Annotated[bool, Parameter(name=["--energy", "-E"], negative=(), show_default=False)] = False,
     no_sched: Annotated[bool, Parameter(name="--no-sched", negative=(), show_default=False)] = False,
@@ -134,6 +136,9 @@ def batsim(
         Let other types of events pass; built-in schedulers do not look at them.
     enable_compute_sharing
         Several jobs may be on one machine; those with the fewest are taken first.
+    allocate
+        What the res of a job counts: machines, each given whole, as Batsim does; or cores, so that jobs share the hosts
+        that have several, each core with one job.
     message_delay
         Seconds from whatever happens until the scheduler hears of it and decides; all else takes no time.
     energy
@@ -187,6 +192,7 @@ def batsim(
         shares_machines=enable_compute_sharing,
         message_delay_s=at_least_0("--message-delay", message_delay),
         energy=energy,
+        allocate=one_of("--allocate", allocate, ALLOCATIONS),
     )
     check_prefix(export)
     if out is not None:

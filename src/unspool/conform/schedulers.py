@@ -340,8 +340,12 @@ _KNOWN_OPTIONS: Mapping[str, Iterable[str]] = {
     "sleepy": ("sleep", "compute"),
     "sleeper": _POWER_OPTIONS,
     "energy_bf_idle_sleeper": (
-        *_POWER_OPTIONS, "monitoring_period", "idle_time_to_sedate", "sedate_idle_on_classical_events",
-        "ensured_sleep_time_lower_bound", "ensured_sleep_time_upper_bound",
+        *_POWER_OPTIONS,
+        "monitoring_period",
+        "idle_time_to_sedate",
+        "sedate_idle_on_classical_events",
+        "ensured_sleep_time_lower_bound",
+        "ensured_sleep_time_upper_bound",
     ),  # fmt: skip
     "together": ("storage_mapping",),
 }

@@ -84,9 +84,7 @@ def _of_states(course: Course, since: float) -> pl.DataFrame:
         rows.append((each.machine, each.until, 2 * each.order + 1, each.pstate, 0))
     begin = pl.DataFrame(rows, schema=schema, orient="row")
     is_first = pl.col("rank") == -1
-    return begin.with_columns(
-        flops=pl.when(is_first).then(pl.lit(0.0)), cores=pl.when(is_first).then(pl.lit(0.0))
-    )
+    return begin.with_columns(flops=pl.when(is_first).then(pl.lit(0.0)), cores=pl.when(is_first).then(pl.lit(0.0)))
 
 
 def _of_loads(course: Course) -> pl.DataFrame:

@@ -91,7 +91,10 @@ def take_finished(core: Core, place: Place | None, fluid: Fluid | None) -> int:
         program = fluid.frames[frame]["program"]
         if fluid.programs[program]["kind"] == RECEIVE:
             _read_letter(core, fluid, frame)
-        elif fluid.programs[program]["kind"] == USAGE and fluid.frames[frame]["member"] < fluid.programs[program]["count"]:
+        elif (
+            fluid.programs[program]["kind"] == USAGE
+            and fluid.frames[frame]["member"] < fluid.programs[program]["count"]
+        ):
             _begin_phase(core, place, fluid, job, program, frame)
         else:
             _ask(fluid, frame, _NONE, fluid.programs[program]["code"])

@@ -58,6 +58,9 @@ class Seen(Protocol):
     def pstate(self, machine: int) -> tuple[int, str]:
         """The state of a machine, and whether it is awake, asleep or switching."""
 
+    def idle_machines(self) -> list[int]:
+        """Machines that are awake and have no jobs."""
+
     def host_powers(self) -> Sequence[HostPower]:
         """What each machine draws in each of its states."""
 
@@ -259,6 +262,10 @@ class View:
     def activity(self, machine: int) -> str:
         """Whether a machine is `awake`, `asleep` or `switching`. Needs energy."""
         return self._seen.pstate(machine)[1]
+
+    def idle_machines(self) -> list[int]:
+        """Machines that are awake and on which nothing runs. Needs energy."""
+        return self._seen.idle_machines()
 
     @property
     def powers(self) -> Sequence[HostPower]:

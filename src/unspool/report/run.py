@@ -13,10 +13,11 @@ from unspool.report.figures.contention import contention, contention_of
 from unspool.report.figures.gantt import gantt, has_machines, widest_window
 from unspool.report.figures.load import groupings, occupancy, queue_length, queued_work, utilisation
 from unspool.report.figures.machines import busy_machines
+from unspool.report.figures.power import power
 from unspool.report.figures.waits import slowdown_ecdf, wait_by_size, wait_classes, wait_ecdf
 from unspool.report.page import filled, write_page
 from unspool.report.runtables import figures_of, group_tables, longest_waits, policies_table
-from unspool.report.shown import amount, change, duration, money, percent
+from unspool.report.shown import amount, change, duration, energy, money, percent
 from unspool.results.result import Result
 from unspool.results.store import versions
 
@@ -120,6 +121,7 @@ _TILES = (
     ("utilisation", "of the cores' time used", percent, "core_hours", "core-hours of jobs:", max),
     ("makespan_s", "from first submission to last end", duration, "throughput_per_hour", "jobs an hour:", min),
     ("total_cost_usd", "cost of instances", money, "idle_cost_usd", "paid while idle:", min),
+    ("energy_j", "energy of machines", energy, "peak_power_w", "W at the most:", min),
 )
 
 
@@ -173,6 +175,9 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
     if any(len(contention_of(result)) for result in results):
         figures["contention"] = contention(*results)
         sections.append(Section("Slow-down by contention", ["contention"]))
+    if any(result.power is not None for result in results):
+        figures["power"] = power(*results)
+        sections.append(Section("What machines draw", ["power"]))
     return figures, sections
 
 
@@ -203,6 +208,7 @@ def run_command(results: Sequence[Result]) -> str:
     for name, option in _OPTIONS.items():
         values = [result.config.get(name) for result in (results if name == "policy" else results[:1])]
         words += [word for value in values if value not in (None, _DEFAULTS.get(name)) for word in (option, str(value))]
+    words += ["--energy"] if config.get("energy") else []
     words += ["--kill-at-walltime"] if config.get("kill_at_walltime") else []
     words += [word for column in config.get("columns", ()) for word in ("--columns", str(column))]
     return shlex.join(words)

@@ -60,13 +60,15 @@ def run(
     whatever happens until the policy hears of it and decides.
 
     `energy` asks what machines and jobs draw: machines need watts (`wattage_per_state` in SimGrid's XML, `power` in
-    YAML), and policies may then put them to sleep.
+    YAML), and policies may then put them to sleep. Some
+    policies, such as `easy:sleep_after=300`, ask for it themselves.
 
     `progress` is called now and then with how many of how many jobs have started; `compiling()` is entered while the
     loop is compiled or loaded from disk.
     """
     name = policy if isinstance(policy, str) else name_of(policy)
     scheduler: Any = build("schedulers", policy) if isinstance(policy, str) else policy
+    energy = energy or bool(getattr(scheduler, "needs_energy", False))
     given = {"workload": text_of(workload), "platform": text_of(platform)}
     began = perf_counter()
     if not isinstance(platform, Platform):

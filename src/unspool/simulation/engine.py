@@ -346,8 +346,16 @@ class Engine:
         """The state of a machine, and whether it is awake, asleep or switching."""
         if self.power is None:
             raise DecisionError("machines have states only where energy is asked for (--energy)")
-        how = "switching" if self.power.is_switching(machine) else "asleep" if self.power.is_asleep(machine) else "awake"
+        how = (
+            "switching" if self.power.is_switching(machine) else "asleep" if self.power.is_asleep(machine) else "awake"
+        )
         return self.power.pstates[machine], how
+
+    def idle_machines(self) -> list[int]:
+        """Machines that are awake and have no jobs."""
+        if self.power is None:
+            raise DecisionError("machines have states only where energy is asked for (--energy)")
+        return self.power.idle(self)
 
     def host_powers(self) -> Sequence[HostPower]:
         """What each machine draws in each of its states."""

@@ -85,6 +85,12 @@ class Switchboard:
         """Whether a machine is on the way to another state."""
         return machine in self._moving
 
+    def idle(self, engine: Engine) -> list[int]:
+        """Machines that are awake, not down, and have no jobs."""
+        assert engine.place is not None
+        empty = np.flatnonzero((engine.place.free >= self.capacity).all(axis=1)).tolist()
+        return [at for at in empty if at not in self._moving and not self.is_asleep(at)]
+
     def course(self, engine: Engine) -> Course:
         """All that decides what machines drew so far."""
         meter, place = engine.state.meter, engine.place

@@ -109,7 +109,9 @@ def _not_awake(result: Result, end: float) -> dict[str, float]:
     for machine, state, since, until in result.power.select(columns).iter_rows():
         if machine < len(powers) and state not in powers[machine].computes:
             offs = {off for off, _ in powers[machine].sleeps.values()}
-            kind = "sleeping" if state in powers[machine].sleeps else "switching_off" if state in offs else "switching_on"
+            kind = (
+                "sleeping" if state in powers[machine].sleeps else "switching_off" if state in offs else "switching_on"
+            )
             names[f"time_{kind}"] += max(min(until, end) - since, 0.0)
     return names
 

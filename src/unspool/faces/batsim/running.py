@@ -16,7 +16,7 @@ from unspool.errors import InputError, shown
 from unspool.faces.batsim.constraints import constrained, with_reasons
 from unspool.faces.batsim.events import closures_of
 from unspool.faces.batsim.inputs import read_jobs, read_machines
-from unspool.faces.batsim.jobs import machine_limit, put_together
+from unspool.faces.batsim.jobs import by_cores, machine_limit, put_together
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
 from unspool.model.network import TCP_GAMMA, Contention
@@ -60,6 +60,7 @@ class Settings:
     shares_machines: bool = False
     message_delay_s: float = 0.0
     energy: bool = False
+    allocate: str = "machines"
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,8 @@ def _inputs(
     _check_storages(settings.storages, platform)
     jobs = put_together(workloads)
     platform = replace(platform, licences=dict(settings.licences))
+    if settings.allocate == "cores":
+        jobs, platform = by_cores(jobs, platform)
     return jobs, _shared(platform, len(jobs)) if settings.shares_machines else platform
 
 
