@@ -246,9 +246,13 @@ def compare_jobs(found: pl.DataFrame, recorded: pl.DataFrame, *, is_exact: bool)
 
 
 def _energy(key: tuple[str, ...], mine: Mapping[str, Any], other: Mapping[str, Any], *, is_exact: bool) -> list[str]:
-    """Where the joules of a job differ by more than its time may, at the power that it had."""
+    """Where the joules of a job differ by more than its time may, at the power that it had.
+
+    A job that comes when another ends may be on other machines, by a message's time; those may draw other watts.
+    """
     found, recorded = mine.get("consumed_energy"), other.get("consumed_energy")
-    if found is None or recorded is None or recorded < 0.0:
+    is_elsewhere = mine.get("allocated_resources") != other.get("allocated_resources")
+    if found is None or recorded is None or recorded < 0.0 or is_elsewhere:
         return []
     took = other["execution_time"]
     far = EXACT_S * max(1.0, abs(recorded)) if is_exact else (SHIFT_S + SHIFT_PART * took) * recorded / took

@@ -346,6 +346,6 @@ _KNOWN_OPTIONS: Mapping[str, Iterable[str]] = {
         "sedate_idle_on_classical_events",
         "ensured_sleep_time_lower_bound",
         "ensured_sleep_time_upper_bound",
-    ),  # fmt: skip
+    ),
     "together": ("storage_mapping",),
 }

@@ -197,8 +197,8 @@ class _Writer:
         for rank, phases in enumerate(self.ranks.get(name, ())):
             if self.mapping and rank >= len(self.mapping):
                 raise InputError(
-                    f"profile '{name}' has a trace of {len(self.ranks[name])} ranks, and a job maps {len(self.mapping)} "
-                    f"of them to hosts ({_MAPPING}); map all, or leave it out"
+                    f"profile '{name}' has a trace of {len(self.ranks[name])} ranks, and a job maps "
+                    f"{len(self.mapping)} of them to hosts ({_MAPPING}); map all, or leave it out"
                 )
             self.known[name, -1 - rank, self.mapping] = len(self.rows)
             first = len(self.amounts)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from unspool.engine.energy import STEP_COLUMNS, power_steps
 from unspool.engine.instances import ON_DEMAND
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT, Array
-from unspool.engine.energy import STEP_COLUMNS, power_steps
 from unspool.metrics.energy import attempt_joules, machine_joules
 from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud
@@ -142,7 +142,9 @@ def energy_of(
     return {
         "jobs": jobs.join(used, on="job_id", how="left", maintain_order="left"),
         "attempts": attempts,
-        "machines": machines.join(joules, on="machine", how="left", maintain_order="left"),
+        "machines": machines.join(joules, on="machine", how="left", maintain_order="left").with_columns(
+            pl.col("energy_j").fill_null(0.0)
+        ),
         "power": steps,
         "switches": pl.DataFrame(board.switches, schema=_SWITCHES, orient="row"),
     }

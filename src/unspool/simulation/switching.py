@@ -17,7 +17,7 @@ from unspool.engine.activities import set_speed
 from unspool.engine.energy import Course, Gauge, Switch
 from unspool.engine.machines import give_machine
 from unspool.engine.meter import meter_on
-from unspool.engine.state import Array
+from unspool.engine.state import LOAD, Array
 from unspool.errors import DecisionError, InputError
 from unspool.model.power import power_of
 from unspool.policies.base import Decision, SetPstate
@@ -44,8 +44,8 @@ class Switchboard:
         platform, place = engine.platform, engine.place
         if platform.network is None or place is None:
             raise InputError(
-                f"{platform.name}: energy needs machines with watts; give SimGrid's XML with wattage_per_state, or YAML "
-                "with power"
+                f"{platform.name}: energy needs machines with watts; give SimGrid's XML with wattage_per_state, or "
+                "YAML with power"
             )
         self.hosts = tuple(host for host in platform.network.hosts if host.role != "master")
         self.powers = tuple(power_of(host) for host in self.hosts)
@@ -60,12 +60,14 @@ class Switchboard:
         self._machines_of: dict[int, tuple[int, ...]] = {}
         self._gauge: Gauge | None = None
         self._computes: Array | None = None
-        engine.state = engine.state._replace(meter=meter_on(len(self.hosts)))
+        if engine.state.fluid is not None:  # else what jobs compute is known from when they ran
+            engine.state = engine.state._replace(meter=meter_on(len(self.hosts)))
         for machine in range(len(place.machines)):
             if self.pstates[machine] in self.powers[machine].switches:
                 raise InputError(f"host '{self.hosts[machine].name}' begins in a state that only stands for switching")
             if self.is_asleep(machine):
                 self._close(engine, machine)
+        engine.core.clock[0]["dirty"] = 0  # nothing has happened yet
 
     def fork(self) -> Switchboard:
         """One that goes its own way from here."""
@@ -94,12 +96,12 @@ class Switchboard:
     def course(self, engine: Engine) -> Course:
         """All that decides what machines drew so far."""
         meter, place = engine.state.meter, engine.place
-        assert meter is not None
         assert place is not None
+        loads = np.zeros(0, LOAD) if meter is None else meter.loads[: int(meter.rule[0]["rows"])]
         if self._computes is None:
             self._computes = _who_computes(engine)
         return Course(
-            self.hosts, self.powers, self.first, self.switches, meter.loads[: int(meter.rule[0]["rows"])],
+            self.hosts, self.powers, self.first, self.switches, loads,
             engine.attempts, place.rows, np.where(self._computes, place.shapes["cores"][engine.core.jobs["shape"]], 0),
             self.capacity[:, 0],
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Traces of how much of a host each rank of a job used: a file that lists one file a rank, with a line for each phase."""
+"""Traces of how much of a host each rank of a job used: a list of files, one a rank, with a line for each phase."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def read_usage_trace(path: str) -> tuple[tuple[Phase, ...], ...]:
                 rank, phase = _phase(line, f"{file}, line {at}")
                 if rank != number and len(names) > 1:
                     raise InputError(
-                        f"{file}, line {at}: is of rank {rank}; the file is that of rank {number} in {listed}: expected "
-                        "lines of that rank only"
+                        f"{file}, line {at}: is of rank {rank}; the file is that of rank {number} in {listed}: "
+                        "expected lines of that rank only"
                     )
                 ranks.setdefault(rank, []).append(phase)
     return tuple(tuple(ranks.get(rank, ())) for rank in range(max(ranks) + 1))

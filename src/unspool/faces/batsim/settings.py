@@ -10,8 +10,8 @@ from unspool.errors import InputError, UnknownName, shown
 from unspool.model.network import SHARINGS, TCP_GAMMA
 
 __all__ = [
-    "ALLOCATIONS", "HOST_ORDERS", "SHARINGS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "at_least_0", "one_of", "parse_counts",
-    "parse_roles", "parse_simgrid", "parse_storages",
+    "ALLOCATIONS", "HOST_ORDERS", "SHARINGS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "at_least_0", "one_of",
+    "parse_counts", "parse_roles", "parse_simgrid", "parse_storages",
 ]  # fmt: skip
 
 ROLES: tuple[str, ...] = ("master", "storage", "compute_node")

@@ -19,9 +19,9 @@ STATE_COLUMNS: tuple[str, ...] = (
 )  # fmt: skip
 """The columns of the file of machine states, in their order."""
 
-# What happens at one instant: machines go down or up, jobs that have run end, machines arrive in other states, then jobs
-# start and machines are ordered to other states, as it was decided. A job that takes no time ends right after its own
-# start, so that no prefix of the rows has a machine twice.
+# What happens at one instant: machines go down or up, jobs that have run end, machines arrive in other states, then
+# jobs start and machines are ordered to other states, as it was decided. A job that takes no time ends right after its
+# own start, so that no prefix of the rows has a machine twice.
 _OUTAGE, _END, _START = 0, 1, 2
 _ARRIVED = (_END << 60) + (1 << 59)
 _COUNTS = ("nb_sleeping", "nb_switching_on", "nb_switching_off", "nb_idle", "nb_computing")
@@ -92,7 +92,7 @@ def _machine_counts(result: Result) -> _Ints:
 
 
 def job_events(result: Result) -> pl.DataFrame:
-    """Starts and ends by rank, which is their order at one time: attempt, how many machines more have a job, and which."""
+    """Starts and ends by rank, which is their order at one time: attempt, and how many machines more have a job."""
     attempts = result.attempts
     held = pl.Series(_machine_counts(result))
     took_time = attempts["finish_time"] > attempts["start_time"]

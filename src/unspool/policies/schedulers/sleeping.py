@@ -183,8 +183,8 @@ class _Fleet:
                 asleep.append(machine)
         if down > left:
             raise InputError(
-                f"power_cap is {self.cap_w:g} W, and the machines draw up to {down + self.beside_w:g} W while they fall "
-                "asleep; allow as much"
+                f"power_cap is {self.cap_w:g} W, and the machines draw up to {down + self.beside_w:g} W while they "
+                "fall asleep; allow as much"
             )
         yield from _orders(asleep, self.sleep_state)
 
@@ -197,8 +197,8 @@ class _Fleet:
         if not fitting:
             least = min(draws.values(), default=math.inf)
             raise InputError(
-                f"power_cap is {self.cap_w:g} W; no machine can sleep, and all together draw up to {least:g} W: allow as "
-                "much, or give hosts states to sleep in (sleep_pstates) or to compute in more slowly"
+                f"power_cap is {self.cap_w:g} W; no machine can sleep, and all together draw up to {least:g} W: allow "
+                "as much, or give hosts states to sleep in (sleep_pstates) or to compute in more slowly"
             )
         best = max(fitting, key=lambda state: draws[state])
         self.compute_state = [best] * self.count

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "bins_told", "edges_of", "groupings", "held_by", "lines_of", "occupancy", "queue_length", "queued_work", "utilisation",
+    "bins_told", "edges_of", "groupings", "held_by", "lines_of", "occupancy", "queue_length", "queued_work",
+    "utilisation",
 ]  # fmt: skip
 
 _MOST_BINS, _FEWER_BINS = 600, 160  # fewer where lines lie over each other, so that they can be told apart
