@@ -1,6 +1,5 @@
 """Machines that draw power, from a few numbers, and their energy summed up step by step, without NumPy."""
 
-
 from tests.build import workload
 from tests.fluid_build import cluster, fluid_jobs
 

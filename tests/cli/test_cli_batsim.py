@@ -187,7 +187,8 @@ def test_the_execution_context_is_printed_as_runners_of_experiments_want_it(unsp
     [
         (("-W", "x.xml"), "workflows are not built yet"),
         (("--WS", "x.xml", "3"), "workflows are not built yet"),
-        (("-E",), "energy of machines is not built yet"),
+        (("-E",), "has no property wattage_per_state"),
+        (("--allocate", "nodes"), "--allocate: unknown value 'nodes'"),
         (("-s", "tcp://localhost:28000"), "schedulers over a socket are not built yet"),
         (("--enable-redis",), "Redis is not supported"),
         (("--enable-profile-reuse",), "profiles are reused"),

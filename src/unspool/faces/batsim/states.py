@@ -125,8 +125,10 @@ def switch_events(result: Result) -> pl.DataFrame:
         pl.first("time", "was", "via", "pstate", "started"), pl.max("until"), machines=pl.col("machine").sort()
     )
     begins = orders.with_columns(rank=(_START << 60) + 2 * pl.col("started") - 1, done=pl.lit(False))
-    ends = orders.with_columns(time="until", rank=_ARRIVED + pl.col("order"), done=pl.lit(True))
-    return pl.concat([ends, begins]).select("time", "rank", "order", "done", "was", "via", "pstate", "machines")
+    ends = begins.with_columns(time="until", done=pl.lit(True))
+    takes_time = pl.col("until") > orders["time"]
+    later = ends.with_columns(rank=_ARRIVED + pl.col("order")).filter(takes_time)
+    return pl.concat([later, begins, ends.filter(~takes_time)]).select("time", "rank", "order", "done", "was", "via", "pstate", "machines")
 
 
 def _first_asleep(result: Result) -> list[int]:
