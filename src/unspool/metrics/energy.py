@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -88,31 +89,35 @@ def _crowded(pairs: pl.DataFrame) -> list[int]:
     return order.filter(pl.col("start") < latest)["machine"].unique(maintain_order=True).to_list()
 
 
-def _shares(course: Course, steps: pl.DataFrame, machine: int, pairs: pl.DataFrame) -> Array:
+def _shares(course: Course, steps: pl.DataFrame, machine: int, pairs: pl.DataFrame) -> list[float]:
     """What each attempt on a machine has of its energy, stretch by stretch in which nothing changes."""
     own = steps.filter(pl.col("machine") == machine)
     loads = course.loads[course.loads["host"] == machine]
-    job, start, finish, cores = (pairs[name].to_numpy() for name in ("job", "start", "finish", "cores"))
+    job, start, finish, cores = (pairs[name].to_list() for name in ("job", "start", "finish", "cores"))
     times = np.unique(np.concatenate([own["start_time"], own["finish_time"], start, finish, loads["time"]]))
     notes = _notes(loads)
-    note_times = np.array([time for time, _ in notes])
-    states = course.powers[machine].states
-    joules = np.zeros(len(pairs))
-    begins, watts, state = (own[name].to_numpy() for name in ("start_time", "watts", "pstate"))
-    host = course.hosts[machine]
-    for since, until in zip(times[:-1].tolist(), times[1:].tolist(), strict=True):
-        here = np.flatnonzero((start <= since) & (finish >= until))
-        at = int(np.searchsorted(begins, since, "right")) - 1
-        if not len(here) or at < 0:
+    step_at = (np.searchsorted(own["start_time"].to_numpy(), times, "right") - 1).tolist()
+    note_at = (np.searchsorted(np.array([time for time, _ in notes]), times, "right") - 1).tolist()
+    watts, state = own["watts"].to_list(), own["pstate"].to_list()
+    host, states = course.hosts[machine], course.powers[machine].states
+    joules = [0.0] * len(job)
+    to_come = sorted(range(len(job)), key=start.__getitem__, reverse=True)
+    here: list[int] = []
+    for at, (since, until) in enumerate(pairwise(times.tolist())):
+        while to_come and start[to_come[-1]] <= since:
+            here.append(to_come.pop())
+        here = [k for k in here if finish[k] >= until]
+        if not here or step_at[at] < 0:
             continue
-        idle = states[int(state[at])].idle
-        latest = int(np.searchsorted(note_times, since, "right")) - 1
-        flops = notes[latest][1] if latest >= 0 else {}
-        able = host.speeds[int(state[at])] * host.cores
-        load = np.array([flops.get(int(job[k]), 0.0) / able for k in here]) + cores[here] / course.cores[machine]
-        in_all = float(load.sum())
-        part = load / in_all if in_all > 0.0 else np.full(len(here), 1.0 / len(here))
-        joules[here] += (until - since) * (idle / len(here) + (watts[at] - idle) * part)
+        now = state[step_at[at]]
+        flops = notes[note_at[at]][1] if note_at[at] >= 0 else {}
+        able = host.speeds[now] * host.cores
+        load = [flops.get(job[k], 0.0) / able + cores[k] / course.cores[machine] for k in here]
+        in_all, idle = sum(load), states[now].idle
+        each, rest = idle / len(here), watts[step_at[at]] - idle
+        for k, part in zip(here, load, strict=True):
+            share = part / in_all if in_all > 0.0 else 1.0 / len(here)
+            joules[k] += (until - since) * (each + rest * share)
     return joules
 
 

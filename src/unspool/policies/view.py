@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, TIMED_OUT, Array, Core, Place
-from unspool.errors import DecisionError
+from unspool.errors import DecisionError, UnknownName
 
 if TYPE_CHECKING:
     from unspool.model.power import HostPower
@@ -17,6 +17,7 @@ __all__ = ["Job", "Message", "Seen", "Switching", "View"]
 
 _ENDED = (COMPLETED, FAILED, TIMED_OUT, KILLED, LOST)
 _BLOCK = 64
+_ACTIVITIES = ("idle", "asleep", "switching")
 
 
 class Seen(Protocol):
@@ -58,8 +59,8 @@ class Seen(Protocol):
     def pstate(self, machine: int) -> tuple[int, str]:
         """The state of a machine, and whether it is awake, asleep or switching."""
 
-    def idle_machines(self) -> list[int]:
-        """Machines that are awake and have no jobs."""
+    def machines_that_are(self, activity: str) -> list[int]:
+        """Machines that are idle, asleep or switching."""
 
     def host_powers(self) -> Sequence[HostPower]:
         """What each machine draws in each of its states."""
@@ -263,9 +264,11 @@ class View:
         """Whether a machine is `awake`, `asleep` or `switching`. Needs energy."""
         return self._seen.pstate(machine)[1]
 
-    def idle_machines(self) -> list[int]:
-        """Machines that are awake and on which nothing runs. Needs energy."""
-        return self._seen.idle_machines()
+    def machines_that_are(self, activity: str) -> list[int]:
+        """Machines that are `idle` (awake, and nothing runs on them), `asleep` or `switching`. Needs energy."""
+        if activity not in _ACTIVITIES:
+            raise UnknownName("activity of machines", activity, _ACTIVITIES)
+        return self._seen.machines_that_are(activity)
 
     @property
     def powers(self) -> Sequence[HostPower]:

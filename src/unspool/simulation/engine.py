@@ -351,11 +351,11 @@ class Engine:
         )
         return self.power.pstates[machine], how
 
-    def idle_machines(self) -> list[int]:
-        """Machines that are awake and have no jobs."""
+    def machines_that_are(self, activity: str) -> list[int]:
+        """Machines that are idle (awake and without jobs), asleep or switching."""
         if self.power is None:
             raise DecisionError("machines have states only where energy is asked for (--energy)")
-        return self.power.idle(self)
+        return self.power.machines(self, activity)
 
     def host_powers(self) -> Sequence[HostPower]:
         """What each machine draws in each of its states."""

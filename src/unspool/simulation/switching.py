@@ -58,6 +58,7 @@ class Switchboard:
         self._under_way: dict[int, set[int]] = {}  # machines that still switch, by order,
         self._moving: set[int] = set()  # and all of them
         self._machines_of: dict[int, tuple[int, ...]] = {}
+        self._asleep: set[int] = set()
         self._gauge: Gauge | None = None
         self._computes: Array | None = None
         if engine.state.fluid is not None:  # else what jobs compute is known from when they ran
@@ -65,7 +66,8 @@ class Switchboard:
         for machine in range(len(place.machines)):
             if self.pstates[machine] in self.powers[machine].switches:
                 raise InputError(f"host '{self.hosts[machine].name}' begins in a state that only stands for switching")
-            if self.is_asleep(machine):
+            if self.pstates[machine] in self.powers[machine].sleeps:
+                self._asleep.add(machine)
                 self._close(engine, machine)
         engine.core.clock[0]["dirty"] = 0  # nothing has happened yet
 
@@ -74,24 +76,26 @@ class Switchboard:
         twin = copy.copy(self)
         twin.pstates, twin.switches, twin.arrived = list(self.pstates), list(self.switches), list(self.arrived)
         twin._under_way = {order: set(machines) for order, machines in self._under_way.items()}
-        twin._moving = set(self._moving)
+        twin._moving, twin._asleep = set(self._moving), set(self._asleep)
         twin._machines_of = dict(self._machines_of)
         twin._gauge = None
         return twin
 
     def is_asleep(self, machine: int) -> bool:
         """Whether a machine is in a state of sleep."""
-        return self.pstates[machine] in self.powers[machine].sleeps
+        return machine in self._asleep
 
     def is_switching(self, machine: int) -> bool:
         """Whether a machine is on the way to another state."""
         return machine in self._moving
 
-    def idle(self, engine: Engine) -> list[int]:
-        """Machines that are awake, not down, and have no jobs."""
+    def machines(self, engine: Engine, activity: str) -> list[int]:
+        """Machines that are asleep or switching, or idle: awake, not down, and without jobs."""
+        if activity != "idle":
+            return sorted(self._asleep if activity == "asleep" else self._moving)
         assert engine.place is not None
         empty = np.flatnonzero((engine.place.free >= self.capacity).all(axis=1)).tolist()
-        return [at for at in empty if at not in self._moving and not self.is_asleep(at)]
+        return [at for at in empty if at not in self._moving and at not in self._asleep]
 
     def course(self, engine: Engine) -> Course:
         """All that decides what machines drew so far."""
@@ -145,6 +149,7 @@ class Switchboard:
             via = power.sleeps[was][1]
         takes = 0.0 if via == pstate else 1.0 / self.hosts[machine].speeds[via]
         self.pstates[machine] = via
+        self._asleep.discard(machine)
         now, started = engine.now, len(engine.attempts)
         self.switches.append(Switch(self.orders, machine, now, now + takes, was, via, pstate, started))
         return takes
@@ -156,6 +161,8 @@ class Switchboard:
             power = self.powers[machine]
             was_awake = self.pstates[machine] in power.computes
             self.pstates[machine] = done.pstate
+            if done.pstate in power.sleeps:
+                self._asleep.add(machine)
             waiting.discard(machine)
             self._moving.discard(machine)
             if done.pstate not in power.sleeps:

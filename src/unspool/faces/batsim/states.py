@@ -128,7 +128,8 @@ def switch_events(result: Result) -> pl.DataFrame:
     ends = begins.with_columns(time="until", done=pl.lit(True))
     takes_time = pl.col("until") > orders["time"]
     later = ends.with_columns(rank=_ARRIVED + pl.col("order")).filter(takes_time)
-    return pl.concat([later, begins, ends.filter(~takes_time)]).select("time", "rank", "order", "done", "was", "via", "pstate", "machines")
+    told = pl.concat([later, begins, ends.filter(~takes_time)])
+    return told.select("time", "rank", "order", "done", "was", "via", "pstate", "machines")
 
 
 def _first_asleep(result: Result) -> list[int]:

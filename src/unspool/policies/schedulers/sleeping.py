@@ -104,7 +104,7 @@ class Sleeping:
             yield from self._look_again(view, view.now + _SOON_S)
             return
         idle = np.zeros(len(self._idle_since), bool)
-        idle[view.idle_machines()] = True
+        idle[view.machines_that_are("idle")] = True
         self._idle_since[~idle] = math.nan
         self._idle_since[idle & np.isnan(self._idle_since)] = view.now
         due = self._idle_since + self.sleep_after_s
@@ -143,6 +143,7 @@ class _Fleet:
             [_watts(power, state, kind) for power, state in zip(machines, self.sleep_state, strict=True)]
             for kind in ("waking", "falling", "asleep")
         )
+        self.falls = [{off for off, _ in power.sleeps.values()} for power in machines]
         self.cores = [max(1.0, view.free(machine)[0]) for machine in range(self.count)]
         self.most_cores = self._most_cores()
 
@@ -207,15 +208,11 @@ class _Fleet:
 
     def to_wake(self, view: View) -> list[int]:
         """Sleeping machines that wake now: as many as jobs that wait ask for, as far as the limit allows."""
-        how = [view.activity(machine) for machine in range(self.count)]
-        asleep = [machine for machine in range(self.count) if how[machine] == "asleep"]
+        asleep = view.machines_that_are("asleep")
         if not asleep:
             return []
-        waking = [
-            machine
-            for machine in range(self.count)
-            if how[machine] == "switching" and view.pstate(machine) not in _falling(view.powers[machine])
-        ]
+        switching = view.machines_that_are("switching")
+        waking = [machine for machine in switching if view.pstate(machine) not in self.falls[machine]]
         there = view.free_cores + sum(self.cores[machine] for machine in waking)
         room = there + sum(self.cores[machine] for machine in asleep)
         asked = 0.0
@@ -227,7 +224,7 @@ class _Fleet:
         if lacks <= 0.0 and not waking and not view.fits(view.queue[0]):
             lacks = 1.0  # what is free is not where it is needed
         chosen: list[int] = []
-        draws = self._most_now(view, how)
+        draws = self._most_now(asleep, waking, set(switching))
         for machine in asleep:
             more = max(self.full_w[machine], self.waking_w[machine]) - self.asleep_w[machine]
             if lacks > 0.0 and draws + more <= self.cap_w:
@@ -236,17 +233,17 @@ class _Fleet:
                 draws += more
         return chosen
 
-    def _most_now(self, view: View, how: list[str]) -> float:
+    def _most_now(self, asleep: list[int], waking: list[int], switching: set[int]) -> float:
         """What machines can draw at the most, as they are."""
-        draws = self.beside_w
-        for machine, activity in enumerate(how):
-            if activity == "asleep":
-                draws += self.asleep_w[machine]
-            elif activity == "switching" and view.pstate(machine) in _falling(view.powers[machine]):
-                draws += max(self.falling_w[machine], self.asleep_w[machine])
-            else:
-                draws += max(self.full_w[machine], self.waking_w[machine] if activity == "switching" else 0.0)
-        return draws
+        if self.cap_w == math.inf:
+            return 0.0
+        draws = self.beside_w + sum(self.full_w)
+        draws += sum(self.asleep_w[machine] - self.full_w[machine] for machine in asleep)
+        draws += sum(max(self.waking_w[machine] - self.full_w[machine], 0.0) for machine in waking)
+        falling = switching.difference(waking)
+        return draws + sum(
+            max(self.falling_w[machine], self.asleep_w[machine]) - self.full_w[machine] for machine in falling
+        )
 
 
 def _deepest(power: HostPower) -> int:
@@ -261,10 +258,6 @@ def _watts(power: HostPower, sleep: int, kind: str) -> float:
     return {"asleep": power.states[sleep].idle, "falling": power.states[off].full, "waking": power.states[on].full}[
         kind
     ]
-
-
-def _falling(power: HostPower) -> set[int]:
-    return {off for off, _ in power.sleeps.values()}
 
 
 def _orders(machines: Iterable[int], states: list[int]) -> Iterator[Decision]:
