@@ -70,4 +70,5 @@ def _energy(joules: float | None) -> str:
     """Kilowatt-hours from a tenth of one on, as on the page."""
     if joules is None:
         return ""
-    return f"{joules / 3.6e6:,.4g} kWh" if joules >= 3.6e5 else f"{joules:,.6g} J"
+    amount, unit = (joules / 3.6e6, "kWh") if joules >= 3.6e5 else (joules, "J")
+    return f"{amount:,.0f} {unit}" if amount >= 1000.0 else f"{amount:.4g} {unit}"

@@ -11,7 +11,7 @@ __all__ = ["grow_meter", "meter_on", "note_loads", "room_to_note"]
 
 
 def meter_on(hosts: int) -> Meter:
-    """Nothing is computed yet."""
+    """Nothing is computed yet; with no hosts nothing is ever written down."""
     rule = np.zeros(1, METER)
     rule["hosts"] = hosts
     return Meter(rule, np.zeros(hosts, NOTED), np.zeros(max(256, 2 * hosts), LOAD))
@@ -19,7 +19,7 @@ def meter_on(hosts: int) -> Meter:
 
 def grow_meter(fluid: Fluid | None, meter: Meter | None) -> Meter | None:
     """Room for what one instant can add, and more."""
-    if fluid is None or meter is None:
+    if fluid is None or meter is None or meter.rule[0]["hosts"] == 0:
         return meter
     least = int(meter.rule[0]["rows"] + fluid.sharing.rule[0]["top"] + meter.rule[0]["hosts"])
     return meter._replace(loads=longer(meter.loads, least))
@@ -28,7 +28,7 @@ def grow_meter(fluid: Fluid | None, meter: Meter | None) -> Meter | None:
 @compiled
 def room_to_note(fluid: Fluid | None, meter: Meter | None) -> bool:
     """Whether there is room for what one instant can add: each element once, and each host that falls idle."""
-    if fluid is None or meter is None:
+    if fluid is None or meter is None or meter.rule[0]["hosts"] == 0:
         return True
     return bool(meter.rule[0]["rows"] + fluid.sharing.rule[0]["top"] + meter.rule[0]["hosts"] <= len(meter.loads))
 
