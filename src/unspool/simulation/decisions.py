@@ -28,6 +28,9 @@ __all__ = ["carry_out"]
 
 def carry_out(engine: Engine, decision: Decision) -> None:
     """Do at once what a decision says."""
+    if isinstance(decision, Switched):  # which the engine puts off for itself
+        _switched(engine, decision)
+        return
     by_kind = _BY_KIND.get(type(decision))
     if by_kind is None:
         raise DecisionError(
@@ -159,6 +162,5 @@ _BY_KIND: dict[type[Decision], Callable[[Engine, Any], None]] = {
     Tell: _tell,
     WakeAt: _wake,
     SetPstate: _set_pstate,
-    Switched: _switched,
     Annotate: _annotate,
 }
