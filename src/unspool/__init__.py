@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
     from unspool.model.workload import Workload
     from unspool.platforms import read_platform
-    from unspool.policies.base import Annotate, Kill, Reject, Scheduler, Start, Tell, WakeAt
+    from unspool.policies.base import Annotate, Kill, Reject, Scheduler, SetPstate, Start, Tell, WakeAt
     from unspool.policies.view import Job, View
     from unspool.results.check import check_schedule
     from unspool.results.compare import compare, comparison
@@ -34,7 +34,7 @@ _HOME = {
     "unspool.model.platform": ("MachineGroup", "MachineType", "Partition", "Platform"),
     "unspool.model.workload": ("Workload",),
     "unspool.platforms": ("read_platform",),
-    "unspool.policies.base": ("Annotate", "Kill", "Reject", "Scheduler", "Start", "Tell", "WakeAt"),
+    "unspool.policies.base": ("Annotate", "Kill", "Reject", "Scheduler", "SetPstate", "Start", "Tell", "WakeAt"),
     "unspool.policies.view": ("Job", "View"),
     "unspool.results.check": ("check_schedule",),
     "unspool.results.compare": ("compare", "comparison"),
@@ -52,8 +52,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Annotate", "Contention", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType",
-    "Partition", "Platform", "Reject", "Result", "RunError", "Scheduler", "Start", "Tell", "UnspoolError", "View",
-    "WakeAt", "Workload", "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load",
+    "Partition", "Platform", "Reject", "Result", "RunError", "Scheduler", "SetPstate", "Start", "Tell", "UnspoolError",
+    "View", "WakeAt", "Workload", "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load",
     "read_platform", "read_workload", "run", "save", "why", "write_workload",
 ]  # fmt: skip
 

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
 from inspect import signature
@@ -74,6 +75,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "contention": "unspool.report.figures.contention:contention",
         "slowed_pair": "unspool.report.figures.pair:slowed_pair",
         "link_use": "unspool.report.figures.links:link_use",
+        "power": "unspool.report.figures.power:power",
         "busy_difference": "unspool.report.figures.difference:busy_difference",
         "cost_against_wait": "unspool.report.figures.difference:cost_against_wait",
     },
@@ -86,6 +88,8 @@ _SHAPE = {
     "orders": ("fixed_part", "a QueueOrder", False),
     "predictors": ("predict_one", "predict_one(job) and learn_one(job, run_time_s)", False),
 }
+# Parameters that every scheduler takes, because another one does what they say.
+_SLEEPING, _SLEEPING_KEYS = "unspool.policies.schedulers.sleeping:Sleeping", ("sleep_after", "power_cap")
 _NESTED = re.compile(r"([^()]*)\((.*)\)")  # name(key=value,key=value), the value of a parameter
 _COMMA = re.compile(r",(?![^()]*\))")  # outside parentheses
 
@@ -101,7 +105,8 @@ def available(kind: str) -> dict[str, str]:
 def build(kind: str, text: str) -> Any:
     """Make a part from its name, with parameters where given: `easy`, `name:key=value,key=value`, `module:Name`.
 
-    A part inside a parameter has its own in parentheses: `easy:order=multifactor(age=0,size=0)`.
+    A part inside a parameter has its own in parentheses: `easy:order=multifactor(age=0,size=0)`. Any scheduler takes
+    `sleep_after` and `power_cap` (`unspool.policies.schedulers.sleeping`).
     A class is called with the parameters; a function, which takes none, is returned as it is. A module is also looked
     for in the current folder.
     """
@@ -119,13 +124,14 @@ def build(kind: str, text: str) -> Any:
         raise UnknownName(kind.removesuffix("s"), name, names, "or one of your own as module:Name")
     found = load(target)
     parameters = parameters_of(rest, text)
+    sleeping = {key: parameters.pop(key) for key in _SLEEPING_KEYS if kind == "schedulers" and key in parameters}
     part = _made(found, parameters, text) if isinstance(found, type) else found
     if part is found and parameters:
         raise InputError(f"'{text}': {target} is no class and takes no parameters")
     method, expected, may_be_function = _SHAPE[kind]
     if not ((may_be_function and callable(part)) or hasattr(part, method)):
         raise InputError(f"'{text}': {target} is no {kind.removesuffix('s')}; expected {expected}")
-    return part
+    return _made(partial(load(_SLEEPING), part), sleeping, text) if sleeping else part
 
 
 def load(target: str) -> Any:

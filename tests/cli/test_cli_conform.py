@@ -52,11 +52,11 @@ def test_what_cannot_be_run_is_skipped_with_its_reason_and_not_counted(unspool, 
     folder = tmp_path / "golden" / "mine"
     folder.mkdir(parents=True)
     write("w.json", json.dumps({"jobs": [{"id": 1, "profile": "p"}], "profiles": {"p": {"type": "delay"}}}))
-    case = {"platform": "p.xml", "workload": "w.json", "scheduler": ["batsched", "-v", "sleeper"]}
+    case = {"platform": "p.xml", "workload": "w.json", "scheduler": ["batsched", "-v", "random"]}
     (folder / "case.json").write_text(json.dumps(case))
     said = unspool("conform", "batsim", folder)
     assert said.code == 1
-    assert said.out.splitlines() == ["mine: skipped: batsched's sleeper has no equivalent here", "0 of 0 agree"]
+    assert said.out.splitlines() == ["mine: skipped: batsched's random has no equivalent here", "0 of 0 agree"]
     assert said.err.splitlines() == [
         "1 case skipped, and not counted", "no case was compared, so nothing is shown to agree",
     ]  # fmt: skip

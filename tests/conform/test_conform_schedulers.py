@@ -180,8 +180,7 @@ def test_options_of_schedulers_become_parameters():
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (["batsched", "-v", "sleeper"], "batsched's sleeper has no equivalent here"),
-        (["pybatsim", "schedulers/sleepy.py"], "pybatsim's sleepy has no equivalent here"),
+        (["batsched", "-v", "energy_watcher"], "batsched's energy_watcher has no equivalent here"),
         (["other", "fcfs"], "other's scheduler has no equivalent here"),
         (["batsched", "-v", "fcfs", "-o", "lcfs"], "batsched's fcfs has no equivalent here with -o, lcfs"),
         (

@@ -289,7 +289,7 @@ def test_hosts_without_a_route_are_told_with_the_job():
         (Merge(("t2", "wide")), "a job with 2 executors does it"),
         (Sequence(("wide",)), "a job with 2 executors does it"),
         (Trace("smpi", "no/such"), "no/such: cannot be read"),
-        (Trace("usage", "x"), "replays a trace of kind usage, which unspool cannot run yet"),
+        (Trace("usage", "no/such"), "no/such: cannot be read"),
     ],
 )
 def test_profiles_that_cannot_be_run_are_told(profile, sentence):

@@ -29,6 +29,7 @@ from unspool.errors import InputError
 from unspool.faces.batsim.outputs import MOST_TRACED, check_prefix, write_outputs, write_schedule_trace
 from unspool.faces.batsim.running import ONE_BY_ONE, Settings, Simulated, build_policy, run_batsim
 from unspool.faces.batsim.settings import (
+    ALLOCATIONS,
     HOST_ORDERS,
     SHARINGS,
     SMPI_NETWORKS,
@@ -74,6 +75,7 @@ def batsim(
     events: Annotated[list[str] | None, Many] = None,
     forward_unknown_events: Annotated[bool, Flag] = False,
     enable_compute_sharing: Annotated[bool, Flag] = False,
+    allocate: str = "machines",
     message_delay: float = 0.0,
     workflow: Annotated[list[str] | None, Parameter(name=["--workflow", "-W"], negative=())] = None,
     workflow_start: Annotated[
@@ -81,6 +83,7 @@ def batsim(
     ] = None,
     workflow_jobs_limit: Annotated[int, Parameter(allow_leading_hyphen=True)] = 0,
     ignore_beyond_last_workflow: Annotated[bool, Flag] = False,
+    energy: Annotated[bool, Parameter(name=["--energy", "-E"], negative=(), show_default=False)] = False,
     no_sched: Annotated[bool, Parameter(name="--no-sched", negative=(), show_default=False)] = False,
     sg_cfg: Annotated[list[str] | None, Many] = None,
     disable_schedule_tracing: Annotated[bool, Flag] = False,
@@ -143,6 +146,9 @@ def batsim(
         Let other types of events pass; built-in schedulers do not look at them.
     enable_compute_sharing
         Several jobs may be on one machine; those with the fewest are taken first.
+    allocate
+        What the res of a job counts: machines, each given whole, as Batsim does; or cores, so that jobs share the hosts
+        that have several, each core with one job.
     message_delay
         Seconds from whatever happens until the scheduler hears of it and decides; all else takes no time.
     workflow
@@ -154,6 +160,9 @@ def batsim(
         So many tasks of a workflow may be submitted and not over; 0 for any.
     ignore_beyond_last_workflow
         Leave out jobs that are submitted after the end of the last workflow.
+    energy
+        What machines and jobs draw: hosts need the property wattage_per_state. Writes PREFIX_consumed_energy.csv and
+        PREFIX_pstate_changes.csv too.
     no_sched
         No scheduler: jobs in the order of submission, one after the other, each alone.
     sg_cfg
@@ -208,6 +217,8 @@ def batsim(
             *((file, at_least_0("--workflow-start", time)) for file, time in workflow_start or ()),
         ),
         workflow_rules=Rules(workflow_jobs_limit, ignore_beyond_last_workflow),
+        energy=energy,
+        allocate=one_of("--allocate", allocate, ALLOCATIONS),
     )
     check_prefix(export)
     if out is not None:

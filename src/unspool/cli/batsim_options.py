@@ -23,7 +23,6 @@ def _named(*names: str, help: str) -> Parameter:
 class Others:
     """The options, each None or False where it was not given."""
 
-    energy: Annotated[bool, _named("--energy", "-E", help="The energy of machines and jobs.")] = False
     socket_endpoint: Annotated[
         str | None, _named("--socket-endpoint", "-s", help="Where a scheduler of its own listens.")
     ] = None
@@ -47,7 +46,6 @@ class Others:
 
 
 _WHY: dict[str, str] = {
-    "energy": "the energy of machines is not built yet: leave it out",
     "socket_endpoint": _SOCKET,
     "sched_cfg": f"{_SOCKET}, with its parameters as in easy:order=sjf",
     "sched_cfg_file": f"{_SOCKET}, with its parameters as in easy:order=sjf",

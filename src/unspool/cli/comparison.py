@@ -36,6 +36,8 @@ def print_comparison(results: Sequence[Result]) -> None:
     }
     if "total_cost_usd" in first:
         columns["cost"] = [f"${summary.get('total_cost_usd', 0.0):,.2f}" for summary in summaries]
+    if any("energy_j" in summary for summary in summaries):
+        columns["energy"] = [_energy(summary.get("energy_j")) for summary in summaries]
     platform = results[0].platform
     size = counted(platform.cores, "core") if platform.cloud is None or platform.groups else ""
     size += f"{', ' if size else ''}cloud" if platform.cloud is not None else ""
@@ -62,3 +64,11 @@ def shown_time(seconds: float) -> str:
         return format_duration(round(seconds, 1 if seconds < 60 else 0))
     days, rest_s = divmod(seconds, _DAY_S)
     return f"{days:.0f}d {rest_s // 3600:02.0f}h"
+
+
+def _energy(joules: float | None) -> str:
+    """Kilowatt-hours from a tenth of one on, as on the page."""
+    if joules is None:
+        return ""
+    amount, unit = (joules / 3.6e6, "kWh") if joules >= 3.6e5 else (joules, "J")
+    return f"{amount:,.0f} {unit}" if amount >= 1000.0 else f"{amount:.4g} {unit}"

@@ -32,6 +32,7 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     kill_at_walltime: bool = False
     outages: str | None = None
     on_loss: str = "requeue"
+    energy: bool = False
     format: str | None = None
     columns: list[str] = []
 

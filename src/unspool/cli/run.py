@@ -43,6 +43,7 @@ def run(
     kill_at_walltime: Annotated[bool | None, Parameter(negative=())] = None,
     outages: str | None = None,
     on_loss: str | None = None,
+    energy: Annotated[bool | None, Parameter(name=["--energy", "-E"], negative=())] = None,
     format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
@@ -75,7 +76,7 @@ def run(
         What stands on the command line wins.
     set_
         One setting as KEY=VALUE, as it would stand in the file: workload, platform, catalogue, policy, seed,
-        selection, kill_at_walltime, outages, on_loss, format or columns.
+        selection, kill_at_walltime, outages, on_loss, energy, format or columns.
     seed
         For policies that draw random numbers. Default: 0.
     select
@@ -88,6 +89,8 @@ def run(
     on_loss
         What becomes of jobs on a lost machine: requeue, kill, resume:1h from checkpoints an hour apart, or keep: they
         go on, and the machine is closed to others. Default: requeue.
+    energy
+        What machines and jobs draw; machines need watts. Policies with sleep_after or power_cap ask for it themselves.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     out
@@ -109,7 +112,7 @@ def run(
     given = {
         "workload": workload, "platform": platform, "catalogue": catalogue, "policy": policy, "seed": seed,
         "selection": select, "kill_at_walltime": kill_at_walltime, "outages": outages, "on_loss": on_loss,
-        "format": format, "columns": columns,
+        "energy": energy, "format": format, "columns": columns,
     }  # fmt: skip
     settings = read_config(config, set_ or [], given)
     has_report = not (no_report or json)
@@ -172,12 +175,14 @@ def _simulated(
                     kill_at_walltime=settings.kill_at_walltime,
                     outages=settings.outages,
                     on_loss=settings.on_loss,
+                    energy=settings.energy,
                     progress=progress,
                     compiling=lambda: compiling,
                 )
         finally:
             progress.clear()
         config = {"platform": where.name, **settings.resolved(), "policy": name}
+        config |= {"energy": True} if result.power is not None else {}
         results.append(replace(result, policy=name, config=config))
     return results
 

@@ -33,17 +33,17 @@ SHIFT_S, SHIFT_PART = 0.05, 1e-4  # by how much times on other platforms may dif
 _TIE_S = 1e-6  # starts of ours that are nearer than this are at one time
 _JOBS = "out_jobs.csv"
 _KEY = ("workload_name", "job_id")
+_REPLAYED = ("smpi", "usage_trace")
 _TIMES = ("starting_time", "execution_time", "finish_time", "waiting_time")
-_REPLAYS = {"usage_trace": "usage traces"}
 _UNSUPPORTED = {
-    "-E": "energy",
-    "--energy": "energy",
     "--enable-dynamic-jobs": "jobs that the scheduler submits",
     "--no-sched": "runs without a scheduler",
 }
 
 
 _FLAGS = {
+    "-E": "energy",
+    "--energy": "energy",
     "--mmax-workload": "mmax_workload",
     "--enable-compute-sharing": "shares_machines",
     "--forward-unknown-events": "forward_unknown_events",
@@ -184,7 +184,7 @@ def read_case(path: Path) -> BatsimCase:
     root = path.resolve().parents[2]
     workload = root / written.workload
     made = equivalent(written.scheduler) if written.scheduler else "it had no scheduler"
-    reason = _cannot(written, workload) or (made if isinstance(made, str) else None)
+    reason = _cannot(written) or (made if isinstance(made, str) else None)
     return BatsimCase(
         name=path.parent.name,
         platform=root / written.platform,
@@ -194,22 +194,24 @@ def read_case(path: Path) -> BatsimCase:
         recorded=path.parent / _JOBS,
         is_exact=written.platform.startswith("own/") or written.workload.startswith("own/"),
         skipped=reason,
-        replays=reason is None and "smpi" in _kinds_used(decoded(workload, _Jobs)),
+        replays=reason is None and _replays(written, workload),
         is_workflow=written.workload_flag in _WORKFLOW,
     )
 
 
-def _cannot(written: _Written, workload: Path) -> str | None:
+def _cannot(written: _Written) -> str | None:
     """What a case needs that we have not."""
     for word in (written.workload_flag, *written.batsim_args):
         if word in _UNSUPPORTED:
             return f"it needs {_UNSUPPORTED[word]}"
     if written.batsim_exit_code != 0:
         return f"the recorded run failed, with exit code {written.batsim_exit_code}"
-    if written.workload_flag in _WORKFLOW:
-        return None
-    replayed = sorted(_kinds_used(decoded(workload, _Jobs)) & set(_REPLAYS))
-    return f"it needs {_REPLAYS[replayed[0]]}" if replayed else None
+    return None
+
+
+def _replays(written: _Written, workload: Path) -> bool:
+    """Whether jobs replay traces, of which Batsim learns the end by a message over the network."""
+    return written.workload_flag == "-w" and not _kinds_used(decoded(workload, _Jobs)).isdisjoint(_REPLAYED)
 
 
 def _kinds_used(content: _Jobs) -> set[str]:
@@ -228,7 +230,7 @@ def read_jobs(path: Path) -> pl.DataFrame:
     """A `_jobs.csv` of Batsim; ids are text, times are seconds, and what a rejected job has not is null."""
     try:
         table = pl.read_csv(path, infer_schema=False)
-        return table.with_columns(pl.col(*_KEY, "final_state"), pl.col(*_TIMES).cast(pl.Float64))
+        return table.with_columns(pl.col(*_KEY, "final_state"), pl.col(*_TIMES, "consumed_energy").cast(pl.Float64))
     except (OSError, pl.exceptions.PolarsError) as error:
         first = next(iter(str(error).splitlines()), "it is empty")
         raise InputError(f"{path}: is no jobs file of Batsim: {first}") from None
@@ -253,7 +255,27 @@ def compare_jobs(
             far = exact_s if is_exact else SHIFT_S + SHIFT_PART * abs(other)
             if not abs(mine - other) <= far:
                 told.append(f"job {_name(key)}: {name} {mine:.6f}, recorded {other:.6f}")
+        told += _energy(key, ours[key], theirs[key], exact_s=exact_s if is_exact else None)
     return few(told)
+
+
+def _energy(
+    key: tuple[str, ...], mine: Mapping[str, Any], other: Mapping[str, Any], *, exact_s: float | None
+) -> list[str]:
+    """Where the joules of a job differ by more than its time may, at the power that it had.
+
+    A job that comes when another ends may be on other machines, by a message's time; those may draw other watts.
+    """
+    found, recorded = mine.get("consumed_energy"), other.get("consumed_energy")
+    is_elsewhere = mine.get("allocated_resources") != other.get("allocated_resources")
+    if found is None or recorded is None or recorded < 0.0 or is_elsewhere:
+        return []
+    took = other["execution_time"]
+    shift_s = SHIFT_S + SHIFT_PART * took if exact_s is None else exact_s - EXACT_S
+    far = shift_s * recorded / max(took, EXACT_S) + (EXACT_S * max(1.0, recorded) if exact_s is not None else 0.0)
+    return [] if abs(found - recorded) <= far else [
+        f"job {_name(key)}: consumed_energy {found:.6f}, recorded {recorded:.6f}"
+    ]  # fmt: skip
 
 
 def _order(keys: Iterable[tuple[str, ...]], ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> list[str]:

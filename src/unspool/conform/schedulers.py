@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unspool.errors import InputError, shown
-from unspool.policies.base import Decision, Kill, Reject, Scheduler, Start, Tell, WakeAt
+from unspool.policies.base import Decision, Kill, Reject, Scheduler, SetPstate, Start, Tell, WakeAt
 from unspool.policies.view import Job, View
 from unspool.workloads.intervals import parse_intervals
 
 __all__ = [
-    "Equivalent", "Killer", "Moldable", "OneByOne", "Rejecter", "Replacer", "Talker", "Together", "equivalent",
-    "machines_of",
+    "Equivalent", "Killer", "Moldable", "OneByOne", "Rejecter", "Replacer", "Sleepy", "Talker", "Together",
+    "equivalent", "machines_of",
 ]  # fmt: skip
 
 REPLACE_AFTER_S = 5.0  # how long batsched's killer2 waits between a kill and the next start
@@ -158,6 +158,45 @@ class Together:
             yield Start(job, machines_of(named)) if named else _from_first(job)
 
 
+class Sleepy:
+    """First come, first served; machines sleep while nobody waits, and as many wake as the first in the queue lacks.
+
+    It is called before the first job is known, and puts all to sleep. With `one_at_a_time`, as batsched's sleeper, a
+    job starts, and machines wake for it, only when none runs.
+    """
+
+    def __init__(self, sleep: int = 2, compute: int = 0, one_at_a_time: bool = False) -> None:
+        self.sleep = sleep
+        self.compute = compute
+        self.one_at_a_time = one_at_a_time
+        self._waking: set[int] = set()
+        self._is_new = True
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start who can, then wake or put to sleep."""
+        machines = range(view.machine_count)
+        awake = [m for m in machines if view.activity(m) == "awake" and view.free(m)[0] >= 1]
+        self._waking = {m for m in self._waking if view.activity(m) == "switching"}
+        if self._is_new:
+            self._is_new = False
+            yield SetPstate(awake, self.sleep)
+            return
+        waiting, runs = list(view.queue), bool(view.running)
+        while waiting and waiting[0].units <= len(awake) and not (self.one_at_a_time and runs):
+            job = waiting.pop(0)
+            taken, awake = awake[: job.units], awake[job.units :]
+            runs = True
+            yield Start(job, taken)
+        if not waiting and awake:
+            yield SetPstate(awake, self.sleep)
+        elif waiting and not (self.one_at_a_time and runs):
+            lacking = waiting[0].units - len(awake) - len(self._waking)
+            wake = [m for m in machines if view.activity(m) == "asleep"][: max(0, lacking)]
+            if wake:
+                self._waking.update(wake)
+                yield SetPstate(wake, self.compute)
+
+
 def _from_first(job: Job) -> Start:
     """On machines 0, 1, …, as many as it asks for."""
     return Start(job, range(job.units))
@@ -180,8 +219,8 @@ def equivalent(command: Sequence[str]) -> Equivalent | str:
 
     >>> equivalent(["batsched", "-v", "fcfs_fast"]).policy
     'fcfs'
-    >>> equivalent(["batsched", "-v", "sleeper"])
-    "batsched's sleeper has no equivalent here"
+    >>> equivalent(["batsched", "-v", "energy_watcher"])
+    "batsched's energy_watcher has no equivalent here"
     """
     program, name, options, others = _split(command)
     table = {"batsched": _BATSCHED, "pybatsim": _PYBATSIM}.get(program, {})
@@ -241,6 +280,21 @@ def _together(options: Mapping[str, Any]) -> Equivalent:
     return Equivalent(Together(), storages=options.get("storage_mapping", {}))
 
 
+def _sleepy(options: Mapping[str, Any]) -> Equivalent:
+    return Equivalent(Sleepy(int(options.get("sleep", 2)), int(options.get("compute", 0))))
+
+
+def _sleeper(options: Mapping[str, Any]) -> Equivalent:
+    """Batsim's messages to each of many machines shift all that follows, so that only figures can be compared."""
+    states = int(options.get("pstate_sleep", 0)), int(options.get("pstate_compute", 0))
+    return Equivalent(Sleepy(*states, one_at_a_time=True), is_same=False)
+
+
+def _idle_sleeper(options: Mapping[str, Any]) -> Equivalent:
+    """It looks for idle machines now and then, and wakes more than it needs; ours do so when they have idled long."""
+    return Equivalent(f"easy:sleep_after={float(options.get('monitoring_period', 0)):g}", is_same=False)
+
+
 def _same(name: str) -> _Maker:
     return lambda _: Equivalent(name)
 
@@ -256,6 +310,8 @@ _BATSCHED: dict[str, _Maker] = {
     "rejecter": lambda _: Equivalent(Rejecter()),
     "killer": _killer,
     "killer2": lambda _: Equivalent(Replacer()),
+    "sleeper": _sleeper,
+    "energy_bf_idle_sleeper": _idle_sleeper,
     "easy_bf": _variant("easy"),
     "easy_bf_fast": _variant("easy"),
     "conservative_bf": _variant("conservative"),
@@ -263,6 +319,7 @@ _BATSCHED: dict[str, _Maker] = {
 _PYBATSIM: dict[str, _Maker] = {
     "onebyone": _one_by_one,
     "together": _together,
+    "sleepy": _sleepy,
     "talker": lambda _: Equivalent(Talker()),
     # These three go over a set of Python, whose order is nobody's.
     "fillerSched": _variant("filler"),
@@ -272,9 +329,23 @@ _PYBATSIM: dict[str, _Maker] = {
     "easyBackfill": _variant("easy"),
     "schedEasySjfBackfill": _variant("easy:order=sjf"),
 }
+_POWER_OPTIONS = (
+    "power_sleep", "power_idle", "power_compute", "energy_switch_on", "energy_switch_off", "time_switch_on",
+    "time_switch_off", "pstate_sleep", "pstate_compute", "output_dir", "trace_output_filename",
+)  # fmt: skip
 _KNOWN_OPTIONS: Mapping[str, Iterable[str]] = {
     "filler": ("fraction_of_machines_to_use", "custom_mapping", "set_job_metadata"),
     "killer": ("delay_before_kill", "nb_kills_per_job"),
     "onebyone": ("kill_after", "storage_mapping"),
+    "sleepy": ("sleep", "compute"),
+    "sleeper": _POWER_OPTIONS,
+    "energy_bf_idle_sleeper": (
+        *_POWER_OPTIONS,
+        "monitoring_period",
+        "idle_time_to_sedate",
+        "sedate_idle_on_classical_events",
+        "ensured_sleep_time_lower_bound",
+        "ensured_sleep_time_upper_bound",
+    ),
     "together": ("storage_mapping",),
 }

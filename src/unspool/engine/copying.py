@@ -16,6 +16,7 @@ from unspool.engine.state import (
     Guess,
     Later,
     Links,
+    Meter,
     Order,
     Outage,
     Place,
@@ -27,7 +28,7 @@ from unspool.engine.state import (
 
 __all__ = ["copied"]
 
-T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic, Sharing, Routes, Mpi)
+T = TypeVar("T", Core, Later, Plan, Place, Links, Order, Guess, Outage, Elastic, Sharing, Routes, Mpi, Meter)
 
 _INPUT = {
     Core: ("jobs",),
@@ -43,6 +44,7 @@ _INPUT = {
     Sharing: (),
     Mpi: ("traces", "scripts", "actions", "lists", "mapped", "places", "trace_of"),
     Routes: ("group", "leaving", "arriving", "itself", "between", "links"),
+    Meter: (),
 }
 # Arrays that are filled from the front, by the field of the clock that counts what is in them.
 _FILLED = ("attempts", "rows")
@@ -63,6 +65,7 @@ def copied(state: State) -> State:
         None if state.outage is None else _part(state.outage, state),
         None if state.elastic is None else _part(state.elastic, state),
         None if state.fluid is None else _fluid(state.fluid, state),
+        None if state.meter is None else _part(state.meter, state),
     )
 
 

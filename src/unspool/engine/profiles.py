@@ -45,6 +45,7 @@ from unspool.model.workload import Workload
 from unspool.workloads.batsim_jobs import MAPPING
 from unspool.workloads.references import parts_first, reached, references, spans_of
 from unspool.workloads.smpi_traces import SmpiTrace, read_smpi_trace
+from unspool.workloads.usage_trace import Phase, read_usage_trace
 
 __all__ = ["Programs", "fluid_of", "grow_fluid"]
 
@@ -81,33 +82,39 @@ def fluid_of(
         )
     sizes = workload.column("machines").fill_null(workload.table["cores"]).to_numpy()[used]
     writer = _Writer(workload.profiles, wanted, network, contention)
-    fluid = writer.write(names, sizes)
+    mappings = _mappings_of(workload, used) if writer.replaying else {}
+    fluid = writer.write(names, sizes, mappings)
     if fluid.mpi is not None:
-        fluid = fluid._replace(mpi=with_places(fluid.mpi, _places(workload, used, writer), len(used)))
+        fluid = fluid._replace(mpi=with_places(fluid.mpi, _places(workload, used, mappings, writer), len(used)))
     files = tuple(TraceFiles(trace.files, trace.script_of) for trace in writer.traces.values())
-    return fluid, Programs(tuple(name for name, _ in writer.known), files)
+    return fluid, Programs(tuple(name for name, *_ in writer.known), files)
 
 
-def _places(workload: Workload, used: Array, writer: _Writer) -> dict[int, list[int]]:
-    """Where jobs want the ranks of their traces, by the positions of their machines; it must be said of each rank."""
-    if "details" not in workload.table.columns:
-        return {}
+def _mappings_of(workload: Workload, used: Array) -> dict[int, list[int]]:
+    """For jobs that say so, on which of their machines each rank of a trace is, by their place in the run."""
+    details = workload.column("details").gather(pl.Series(used))
+    told = details.str.contains(MAPPING, literal=True).fill_null(value=False).arg_true()
+    found = {job: msgspec.json.decode(details[job]).get(MAPPING) for job in told.to_list()}
+    return {job: places for job, places in found.items() if isinstance(places, list) and places}
+
+
+def _places(
+    workload: Workload, used: Array, mappings: Mapping[int, list[int]], writer: _Writer
+) -> dict[int, list[int]]:
+    """The mappings of jobs that replay what MPI programs did; the place of each rank must be said."""
     found: dict[int, list[int]] = {}
-    details = workload.table["details"].gather(pl.Series(used)).str.contains(MAPPING, literal=True).fill_null(False)
-    for job in details.arg_true():
+    for job, places in mappings.items():
         row = workload.table.row(int(used[job]), named=True)
         parts = [workload.profiles[name] for name in reached(workload.profiles, [row["profile"]])]
         traces = [writer.traces[part.path] for part in parts if isinstance(part, Trace) and part.path in writer.traces]
-        places = msgspec.json.decode(row["details"]).get(MAPPING)
-        if not traces or not isinstance(places, list):
-            continue
         for trace in traces:
             if len(places) != trace.ranks or not all(type(place) is int and place >= 0 for place in places):
                 raise InputError(
                     f"job {row['job_id']}: {MAPPING} says {len(places)} places, and {trace.path} has {trace.ranks} "
                     "ranks; expected the place of each rank, 0 or more"
                 )
-        found[job] = places
+        if traces:
+            found[job] = places
     return found
 
 
@@ -140,6 +147,9 @@ class _Writer:
         used = reached(profiles, wanted)
         self.order = parts_first({name: profiles[name] for name in used})[0]
         self.by_size: set[str] = set()
+        self.with_ranks: set[str] = set()
+        self.ranks: dict[str, tuple[tuple[Phase, ...], ...]] = {}
+        self.mapping: tuple[int, ...] = ()  # of the ranks of the job whose program is written
         self.leaves: dict[str, int] = {}
         self.frames: dict[str, int] = {}
         for name in self.order:
@@ -149,9 +159,10 @@ class _Writer:
         self.rows: list[dict[str, float | tuple[int, ...]]] = []
         self.members: list[int] = []
         self.amounts: list[float] = []
-        self.known: dict[tuple[str, int], int] = {}
+        self.known: dict[tuple[str, int, tuple[int, ...]], int] = {}
         self.receivers: list[str] = []
         self.traces: dict[str, SmpiTrace] = {}
+        self.replaying = any(isinstance(profiles[name], Trace) for name in used)
 
     def look_at(self, name: str, profile: Profile) -> None:
         """What is to be known of a profile, of whose parts it is known: activities and frames that it can have at once.
@@ -161,25 +172,32 @@ class _Writer:
         parts = references(profile)
         many = sum if isinstance(profile, ForkJoin) else max
         inner = () if isinstance(profile, Merge) else parts
-        self.leaves[name] = many([self.leaves[part] for part in inner] or [1])
-        self.frames[name] = 1 + many([self.frames[part] for part in inner] or [0])
+        if isinstance(profile, Trace) and profile.kind == "usage":
+            self.ranks[name] = read_usage_trace(profile.path)
+        ranks = len(self.ranks.get(name, ()))
+        self.leaves[name] = many([self.leaves[part] for part in inner] or [max(ranks, 1)])
+        self.frames[name] = 1 + many([self.frames[part] for part in inner] or [ranks])
+        if ranks or any(part in self.with_ranks for part in parts):
+            self.with_ranks.add(name)
         if self.frames[name] > _MOST_AT_ONCE:
             raise InputError(f"profile '{name}' does more than {_MOST_AT_ONCE:,} things at once, or one inside another")
         if isinstance(profile, Merge | Task) or any(part in self.by_size for part in parts):
             self.by_size.add(name)
 
-    def write(self, names: pl.Series, sizes: Array) -> Fluid:
+    def write(self, names: pl.Series, sizes: Array, mappings: Mapping[int, list[int]]) -> Fluid:
         """The state part, with nothing running yet."""
         program_of = np.full(len(names), -1, np.int64)
         for at, (name, size) in enumerate(zip(names, sizes.tolist(), strict=True)):
             if name in self.wanted:
+                self.mapping = tuple(mappings.get(at, ()))
                 program_of[at] = self.program(name, size)
         programs = np.zeros(len(self.rows), PROGRAM)
         for at, row in enumerate(self.rows):
             for field, value in row.items():
                 programs[at][field] = value
         leaves, depth = max(self.leaves.values()), max(self.frames.values())
-        most = int(sizes.max(initial=1)) + 2
+        cores = max((host.cores for host in self.network.hosts), default=1) if self.ranks else 1
+        most = max(int(sizes.max(initial=1)), cores) + 2
         rule = np.zeros(1, FLUID)
         rule["strict"] = self.contention.strict
         rule["spare"] = rule["stuck"] = -1
@@ -212,13 +230,28 @@ class _Writer:
             for part in self.order if len(parts) > 1 else [name]:  # parts first, however deep they nest
                 if part in parts and self.key(part, size) not in self.known:
                     profile = self.profiles[part]
+                    self.write_ranks(part)
                     self.known[self.key(part, size)] = len(self.rows)
                     self.rows.append({"code": profile.code, "storage": -1, **self.fields(part, profile, size)})
         return self.known[self.key(name, size)]
 
-    def key(self, name: str, size: int) -> tuple[str, int]:
+    def key(self, name: str, size: int) -> tuple[str, int, tuple[int, ...]]:
         """By what a program is known."""
-        return name, size if name in self.by_size else 0
+        return name, size if name in self.by_size else 0, self.mapping if name in self.with_ranks else ()
+
+    def write_ranks(self, name: str) -> None:
+        """The programs of the ranks of a usage trace, each with the seat of its host and its phases."""
+        for rank, phases in enumerate(self.ranks.get(name, ())):
+            if self.mapping and rank >= len(self.mapping):
+                raise InputError(
+                    f"profile '{name}' has a trace of {len(self.ranks[name])} ranks, and a job maps "
+                    f"{len(self.mapping)} of them to hosts ({MAPPING}); map all, or leave it out"
+                )
+            self.known[name, -1 - rank, self.mapping] = len(self.rows)
+            first = len(self.amounts)
+            self.amounts.extend(amount for phase in phases for amount in phase)
+            seat = self.mapping[rank] if self.mapping else rank
+            self.rows.append({"kind": kinds.USAGE, "first": first, "count": len(phases), "other": seat, "storage": -1})
 
     def fields(self, name: str, profile: Profile, size: int) -> dict[str, float | tuple[int, ...]]:
         """What a program of its own says."""
@@ -259,8 +292,13 @@ class _Writer:
                 if path not in self.traces:
                     self.traces[path] = read_smpi_trace(path)
                 return {"kind": kinds.REPLAY, "first": list(self.traces).index(path)}
+            case Trace("usage"):
+                first = len(self.members)
+                ranks = range(len(self.ranks[name]))
+                self.members.extend(self.known[name, -1 - rank, self.mapping] for rank in ranks)
+                return {"kind": kinds.FORK_JOIN, "first": first, "count": len(ranks)}
             case Trace(kind):
-                raise InputError(f"profile '{name}' replays a trace of kind {kind}, which unspool cannot run yet")
+                raise InputError(f"profile '{name}' replays a trace of kind {kind}; expected smpi or usage")
             case _:
                 raise InputError(f"profile '{name}': {type(profile).__name__} is no profile that can be run")
 

@@ -29,11 +29,12 @@ from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send, send_to_
 
 __all__ = [
     "DELAY", "EACH", "FORK_JOIN", "HOMOGENEOUS", "MATRIX", "NOBODY", "NO_ROOM_LEFT", "OUT_OF_BREATH", "RECEIVE",
-    "REPLAY", "SEND", "SEQUENCE", "STAGING", "STORAGE", "TOTAL", "TOTAL_V4", "deliver", "fluid_outcome", "forget_job",
-    "is_stale_fluid_end", "launch", "next_activity", "room_to_go_on", "take_finished",
+    "REPLAY", "SEND", "SEQUENCE", "STAGING", "STORAGE", "TOTAL", "TOTAL_V4", "USAGE", "deliver", "fluid_outcome",
+    "forget_job", "is_stale_fluid_end", "launch", "next_activity", "room_to_go_on", "take_finished",
 ]  # fmt: skip
 
 DELAY, HOMOGENEOUS, MATRIX, STORAGE, STAGING, SEQUENCE, FORK_JOIN, SEND, RECEIVE, REPLAY = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+USAGE = 10  # one rank of a usage trace
 EACH, TOTAL, TOTAL_V4 = 0, 1, 2  # how amounts are spread over executors
 _MATCH, _NO_MATCH, _NO_MESSAGE = 0, 1, 2
 _NONE = -1
@@ -121,6 +122,11 @@ def take_finished(core: Core, place: Place | None, fluid: Fluid | None) -> int:
         program = fluid.frames[frame]["program"]
         if fluid.programs[program]["kind"] == RECEIVE:
             _read_letter(core, fluid, frame)
+        elif (
+            fluid.programs[program]["kind"] == USAGE
+            and fluid.frames[frame]["member"] < fluid.programs[program]["count"]
+        ):
+            _begin_phase(core, place, fluid, job, program, frame)
         else:
             _ask(fluid, frame, _NONE, fluid.programs[program]["code"])
         if _work_off(core, place, fluid, job):
@@ -200,6 +206,8 @@ def _begin(core: Core, place: Place, fluid: Fluid, job: int, program: int, paren
         _read_letter(core, fluid, frame)
     elif kind == REPLAY:
         _begin_replay(core, place, fluid, fluid.mpi, job, program, frame)
+    elif kind == USAGE:
+        _begin_phase(core, place, fluid, job, program, frame)
     else:
         _begin_task(core, place, fluid, job, program, frame)
 
@@ -341,6 +349,27 @@ def _begin_task(core: Core, place: Place, fluid: Fluid, job: int, program: int, 
         fluid.rule[0]["stuck"] = job
     now = core.clock[0]["now"]
     slot = begin_task(sharing, routes, frame, count, now)
+    fluid.frames[frame]["activity"] = slot if slot != NO_WORK else start_timer(sharing, frame, now)
+
+
+@compiled
+def _begin_phase(core: Core, place: Place, fluid: Fluid, job: int, program: int, frame: int) -> None:
+    """The next phase of a rank: so many flops on each of the cores that it uses, at least one. `other` is its seat."""
+    sharing, routes, programs = fluid.sharing, fluid.routes, fluid.programs
+    now = core.clock[0]["now"]
+    at = fluid.frames[frame]["member"]
+    fluid.frames[frame]["member"] = at + 1
+    slot = NO_WORK
+    if at < programs[program]["count"]:
+        clear_task(sharing, routes)
+        host = routes.crew[programs[program]["other"] % _seat(core, place, fluid, job)]
+        usage = fluid.amounts[programs[program]["first"] + 2 * at]
+        flops = fluid.amounts[programs[program]["first"] + 2 * at + 1]
+        cores = max(1, math.floor(usage * sharing.resources[host]["cores"] + 0.5))
+        for k in range(cores):
+            routes.crew[k] = host
+            routes.flops[k] = flops
+        slot = begin_task(sharing, routes, frame, cores, now)
     fluid.frames[frame]["activity"] = slot if slot != NO_WORK else start_timer(sharing, frame, now)
 
 

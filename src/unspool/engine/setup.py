@@ -11,6 +11,7 @@ import polars as pl
 from unspool.engine.bitset import add, empty_bitset, word_count
 from unspool.engine.domains import domains_of, fewest_parts
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
+from unspool.engine.meter import grow_meter, meter_on
 from unspool.engine.plans import rows_to_plan, steps_to_plan
 from unspool.engine.profiles import Programs, fluid_of, grow_fluid
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
@@ -103,6 +104,8 @@ def pose(
     links, linked, notes = _links(workload, used)
     place = None if platform.is_pool and not platform.licences else _place(asked, platform, len(used))
     state = State(_core(jobs, estimate[used], platform, linked), place, links=links, fluid=fluid)
+    if fluid is not None:  # with no hosts until energy is asked for, so that nothing is compiled twice
+        state = state._replace(meter=meter_on(0))
     if place is not None and not _is_countable(asked, platform):
         state = state._replace(later=no_later(place))
     if place is not None and platform.cloud is not None:
@@ -280,7 +283,7 @@ def grow(state: State) -> State:
             rows=longer(plan.rows, rows_to_plan(core, place)),
         )
     fluid = None if state.fluid is None else grow_fluid(state.fluid)
-    state = state._replace(core=core, place=place, plan=plan, fluid=fluid)
+    state = state._replace(core=core, place=place, plan=plan, fluid=fluid, meter=grow_meter(fluid, state.meter))
     if place is None:
         return state
     if state.elastic is not None:

@@ -17,11 +17,11 @@ from unspool.engine.mpi import Mpi
 __all__ = [
     "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DOMAIN",
     "DONE", "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
-    "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOST", "LOT", "MACHINE", "MOVE", "NEVER", "NODE",
-    "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "RESOURCE",
-    "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE", "SHARING", "SIZES", "TIMED_OUT",
-    "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess", "Later",
-    "Links", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
+    "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOAD", "LOST", "LOT", "MACHINE", "METER", "MOVE", "NEVER",
+    "NODE", "NOTED", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA",
+    "REJECTED", "RESOURCE", "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE", "SHARING", "SIZES",
+    "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess",
+    "Later", "Links", "Meter", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
 ]  # fmt: skip
 
 
@@ -432,6 +432,20 @@ SEAT = np.dtype(
 SAID = np.dtype([("time", "f8"), ("job", "i8"), ("program", "i8")], align=True)
 LETTER = np.dtype([("mask", "i8"), ("next", "i8")], align=True)
 
+# What machines compute, for their power.
+METER = np.dtype([("rows", "i8"), ("notes", "i8"), ("hosts", "i8")], align=True)
+NOTED = np.dtype([("flops", "f8"), ("mix", "f8")], align=True)  # in all, and summed with weights that tell jobs apart
+LOAD = np.dtype(
+    [
+        ("note", "i8"),  # rows of one note say all that its host computes from then on
+        ("time", "f8"),
+        ("host", "i8"),
+        ("job", "i8"),  # -1: nobody's
+        ("flops", "f8"),
+    ],
+    align=True,
+)
+
 
 class Core(NamedTuple):
     """Time, jobs, what waits and what runs."""
@@ -601,6 +615,14 @@ class Fluid(NamedTuple):
     mpi: Mpi | None = None  # replays of traces
 
 
+class Meter(NamedTuple):
+    """What each host computes, written down whenever it changes; only where energy is asked for."""
+
+    rule: Array  # `METER`
+    noted: Array  # `NOTED` of each host: what was last written down
+    loads: Array  # `LOAD`
+
+
 class Links(NamedTuple):
     """Which job waits for the end of which."""
 
@@ -614,9 +636,9 @@ class State(NamedTuple):
 
     A part that a run does not need is None: on a pool there is no place, where any free cores will do no later, and
     the others only serve EASY, conservative backfilling, dependencies, orders that change with time, predictors,
-    machines that come and go, those that are brought up and down, and work that shares a network. Numba compiles a
-    function for the types that it is given and leaves out the branch of `if place is None` that cannot be taken, so
-    that a run compiles no more than it needs.
+    machines that come and go, those that are brought up and down, work that shares a network, and its power. Numba
+    compiles a function for the types that it is given and leaves out the branch of `if place is None` that cannot be
+    taken, so that a run compiles no more than it needs.
     """
 
     core: Core
@@ -630,6 +652,7 @@ class State(NamedTuple):
     outage: Outage | None = None
     elastic: Elastic | None = None
     fluid: Fluid | None = None
+    meter: Meter | None = None
 
 
 def longer(array: Array, least: int) -> Array:

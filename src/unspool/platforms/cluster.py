@@ -28,9 +28,12 @@ from unspool.platforms.networks import (
     speeds_of,
     star_of,
 )
+from unspool.platforms.power import PowerKeys, powered
 from unspool.units import format_bytes, parse_bytes
 
 __all__ = ["describe", "is_spec", "parse_cluster", "read_cluster"]
+
+_ANY_SPEED = "1Gf"  # of machines that have watts, and whose jobs take their time
 
 _FORMS = "expected a number of cores (480), machines x cores (128x16:64GiB:2gpu), or a .yaml, .toml, .json or .xml file"
 _MOST_MACHINES = 10_000_000
@@ -59,6 +62,7 @@ class _Machines(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     plan: Literal["on-premises", "reserved"] = "on-premises"
     billing: Literal["always", "used"] = "always"
     speed: int | float | str | list[int | float | str] | None = None
+    power: PowerKeys | None = None
 
 
 class _Partition(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -203,6 +207,9 @@ def _platform(cluster: _Cluster, where: str) -> Platform:
     cores = sum(entry.count * entry.cores for entry in cluster.machines)
     if count > _MOST_MACHINES or cores > _MOST_CORES:
         raise InputError(f"{where}: {count} machines, {cores} cores; expected {_MOST_MACHINES} machines at most")
+    if all(entry.power is not None and entry.speed is None for entry in cluster.machines) and cluster.wired is None:
+        for entry in cluster.machines:
+            entry.speed = _ANY_SPEED
     _check_network(cluster, where)
     names = Counter(partition.name for partition in cluster.partitions)
     for name, times in names.items():
@@ -249,7 +256,7 @@ def _network(cluster: _Cluster, groups: tuple[MachineGroup, ...]) -> Network | N
             raise InputError(f"wired: {network.compute_count} hosts for jobs and {machines} machines; expected as many")
         return network
     entries = [
-        HostsOf(group.machine.name, group.count, entry.cores, speeds_of(entry.speed))
+        HostsOf(group.machine.name, group.count, entry.cores, *powered(speeds_of(entry.speed), entry.power))
         for group, entry in zip(groups, cluster.machines, strict=True)
         if entry.speed is not None
     ]

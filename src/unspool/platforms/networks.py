@@ -73,6 +73,7 @@ class HostsOf(msgspec.Struct):
     count: int
     cores: int
     speeds: tuple[float, ...]
+    properties: dict[str, str] = {}
 
 
 class _KindKeys(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -111,7 +112,7 @@ def speeds_of(given: Amount | Sequence[Amount]) -> tuple[float, ...]:
 def star_of(machines: Sequence[HostsOf], star: StarKeys | None, storage: Sequence[StorageKeys]) -> Network:
     """The network of machines and storage around one middle; without `star`, messages take no time."""
     hosts = [
-        Host(f"{entry.type}-{number}", entry.speeds, cores=entry.cores)
+        Host(f"{entry.type}-{number}", entry.speeds, cores=entry.cores, properties=entry.properties)
         for entry in machines
         for number in range(entry.count)
     ]

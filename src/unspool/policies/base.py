@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHEAPEST_FIT", "CONSERVATIVE", "EASY", "FCFS", "FILLER", "OUTSIDE", "Annotate", "BindingScheduler",
-    "CompiledScheduler", "Decision",
-    "Kill",    "OrderedScheduler", "Predictor", "Reject", "Scheduler", "Start", "Tell", "WakeAt",
+    "CompiledScheduler", "Decision", "Kill", "OrderedScheduler", "Predictor", "Reject", "Scheduler", "SetPstate",
+    "Start", "Tell", "WakeAt",
 ]  # fmt: skip
 
 # Who decides in a compiled loop. Inside a family policies are integers: function objects would defeat Numba's cache.
@@ -64,6 +64,18 @@ class WakeAt(Decision):
     """Ask to be called at a time, whether or not anything happens then."""
 
     time: float
+
+
+@dataclass(frozen=True)
+class SetPstate(Decision):
+    """Switch machines to another of their states: to compute in (slower or faster), or to sleep in; needs energy.
+
+    A machine with jobs cannot fall asleep, and one that sleeps or switches takes none. `View.switched` tells of the
+    end.
+    """
+
+    machines: Iterable[int] | int
+    pstate: int
 
 
 @dataclass(frozen=True)

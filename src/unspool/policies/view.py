@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, TIMED_OUT, Array, Core, Place
-from unspool.errors import DecisionError
+from unspool.errors import DecisionError, UnknownName
 
 if TYPE_CHECKING:
+    from unspool.model.power import HostPower
     from unspool.model.workload import Workload
     from unspool.policies.base import CompiledScheduler
 
-__all__ = ["Job", "Message", "Seen", "View"]
+__all__ = ["Job", "Message", "Seen", "Switching", "View"]
 
 _ENDED = (COMPLETED, FAILED, TIMED_OUT, KILLED, LOST)
 _BLOCK = 64
+_ACTIVITIES = ("idle", "asleep", "switching")
 
 
 class Seen(Protocol):
@@ -50,6 +52,21 @@ class Seen(Protocol):
 
     def messages(self) -> list[tuple[float, int, Mapping[str, Any]]]:
         """What jobs said since the last view: when, who, what."""
+
+    def switched(self) -> list[tuple[float, tuple[int, ...], int]]:
+        """Orders to switch machines that were done since the last view: when, which machines, where."""
+
+    def pstate(self, machine: int) -> tuple[int, str]:
+        """The state of a machine, and whether it is awake, asleep or switching."""
+
+    def machines_that_are(self, activity: str) -> list[int]:
+        """Machines that are idle, asleep or switching."""
+
+    def host_powers(self) -> Sequence[HostPower]:
+        """What each machine draws in each of its states."""
+
+    def energy(self) -> float:
+        """Joules of all machines from 0 until now."""
 
     def room_for(self, job: int) -> dict[int, int] | None:
         """Where a job would be put now, or None."""
@@ -144,6 +161,14 @@ class Message(NamedTuple):
     content: Mapping[str, Any]
 
 
+class Switching(NamedTuple):
+    """Machines that were ordered to another state, and are all there."""
+
+    time: float
+    machines: tuple[int, ...]
+    pstate: int
+
+
 class _Jobs(Sequence[Job]):
     """Jobs made when they are looked at."""
 
@@ -225,6 +250,34 @@ class View:
     def messages(self) -> Sequence[Message]:
         """What running jobs said since the last view."""
         return [Message(time, Job(self._seen, job), content) for time, job, content in self._seen.messages()]
+
+    @property
+    def switched(self) -> Sequence[Switching]:
+        """Orders to switch machines (`SetPstate`) that were done since the last view."""
+        return [Switching(*order) for order in self._seen.switched()]
+
+    def pstate(self, machine: int) -> int:
+        """The state of a machine; while it switches, the one that stands for that. Needs energy."""
+        return self._seen.pstate(machine)[0]
+
+    def activity(self, machine: int) -> str:
+        """Whether a machine is `awake`, `asleep` or `switching`. Needs energy."""
+        return self._seen.pstate(machine)[1]
+
+    def machines_that_are(self, activity: str) -> list[int]:
+        """Machines that are `idle` (awake, and nothing runs on them), `asleep` or `switching`. Needs energy."""
+        if activity not in _ACTIVITIES:
+            raise UnknownName("activity of machines", activity, _ACTIVITIES)
+        return self._seen.machines_that_are(activity)
+
+    @property
+    def powers(self) -> Sequence[HostPower]:
+        """What each machine draws in each of its states; storage comes after the machines. Needs energy."""
+        return self._seen.host_powers()
+
+    def energy(self) -> float:
+        """Joules of all machines from 0 until now. Needs energy."""
+        return self._seen.energy()
 
     @property
     def free_cores(self) -> int:

@@ -15,10 +15,11 @@ from unspool.report.figures.links import has_links, link_use
 from unspool.report.figures.load import groupings, occupancy, queue_length, queued_work, utilisation
 from unspool.report.figures.machines import busy_machines
 from unspool.report.figures.pair import most_slowed, slowed_pair
+from unspool.report.figures.power import power
 from unspool.report.figures.waits import slowdown_ecdf, wait_by_size, wait_classes, wait_ecdf
 from unspool.report.page import filled, write_page
 from unspool.report.runtables import figures_of, group_tables, links_table, longest_waits, policies_table
-from unspool.report.shown import amount, change, duration, money, percent
+from unspool.report.shown import amount, change, duration, energy, money, percent
 from unspool.results.result import Result
 from unspool.results.store import versions
 from unspool.units import counted
@@ -127,6 +128,7 @@ _TILES = (
     ("utilisation", "of the cores' time used", percent, "core_hours", "core-hours of jobs:", max),
     ("makespan_s", "from first submission to last end", duration, "throughput_per_hour", "jobs an hour:", min),
     ("total_cost_usd", "cost of instances", money, "idle_cost_usd", "paid while idle:", min),
+    ("energy_j", "energy of machines", energy, "peak_power_w", "W at the most:", min),
 )
 
 
@@ -192,6 +194,9 @@ def _figures(results: Sequence[Result]) -> tuple[dict[str, Any], list[Section]]:
         figures |= links
         tables = [links_table(one) for one in each[:1] if has_links(one)]
         sections.append(Section("How busy the network is", list(links), tables=tables, note=note))
+    if any(result.power is not None for result in results):
+        figures["power"] = power(*results)
+        sections.append(Section("What machines draw", ["power"]))
     return figures, sections
 
 
@@ -222,6 +227,7 @@ def run_command(results: Sequence[Result]) -> str:
     for name, option in _OPTIONS.items():
         values = [result.config.get(name) for result in (results if name == "policy" else results[:1])]
         words += [word for value in values if value not in (None, _DEFAULTS.get(name)) for word in (option, str(value))]
+    words += ["--energy"] if config.get("energy") else []
     words += ["--kill-at-walltime"] if config.get("kill_at_walltime") else []
     words += [word for column in config.get("columns", ()) for word in ("--columns", str(column))]
     return shlex.join(words)

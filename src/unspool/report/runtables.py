@@ -10,7 +10,7 @@ import polars as pl
 from unspool.errors import shown
 from unspool.report.content import Cell, Column, Table, table_of
 from unspool.report.figures.links import busiest
-from unspool.report.shown import amount, change, decimal, duration, money, percent
+from unspool.report.shown import amount, change, decimal, duration, energy, money, percent
 from unspool.results.groups import grouped
 from unspool.results.result import Result
 
@@ -20,7 +20,7 @@ _LONGEST = 20
 _GROUPS = ("user", "queue", "project", "partition", "size")
 _NOT_FIGURES = ("workload", "platform", "policy", "notes", "timing")
 _ENDINGS: tuple[tuple[str, Callable[[Any], str]], ...] = (
-    ("_s", duration), ("_usd", money), ("utilisation", percent),
+    ("_s", duration), ("_usd", money), ("_j", energy), ("utilisation", percent),
 )  # fmt: skip
 
 
@@ -52,6 +52,8 @@ def policies_table(results: Sequence[Result]) -> Table:
         columns["jobs"] = Column("jobs", amount)
     if "total_cost_usd" in first:
         columns["total_cost_usd"] = Column("cost", money)
+    if any("energy_j" in result.summary for result in results):
+        columns |= {"energy_j": Column("energy", energy), "peak_power_w": Column("peak power, W", amount)}
     base = first["mean_wait_s"]
     rows = [{**one.summary, "against": one.summary["mean_wait_s"] / base - 1.0 if base else None} for one in results]
     frame = pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], infer_schema_length=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-__all__ = ["amount", "change", "decimal", "duration", "hours", "money", "percent"]
+__all__ = ["amount", "change", "decimal", "duration", "energy", "hours", "money", "percent"]
 
 _UNKNOWN = "unknown"
 _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -36,6 +36,17 @@ def amount(value: float | None) -> str:
     if value is None:
         return _UNKNOWN
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 100 or value == 0 else f"{value:.3g}"
+
+
+def energy(joules: float | None) -> str:
+    """Joules, in kilowatt-hours from a tenth of one on.
+
+    >>> energy(7.2e8), energy(36000.0), energy(None)
+    ('200 kWh', '36,000 J', 'unknown')
+    """
+    if joules is None:
+        return _UNKNOWN
+    return f"{amount(joules / 3.6e6)} kWh" if joules >= 3.6e5 else f"{amount(joules)} J"
 
 
 def hours(value: float | None) -> str:

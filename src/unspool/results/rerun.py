@@ -93,6 +93,7 @@ class Rerun:
             on_loss=OnLoss.parse(result.config.get("on_loss", "requeue")),
             contention=Contention.told(result.config.get("contention", {})),
             message_delay_s=float(result.config.get("message_delay_s", 0.0)),
+            energy=bool(result.config.get("energy", False)),
         )
         # One that is given may be asked again, and may remember things: this run takes a copy.
         self.policy: Any = chosen if isinstance(chosen, CompiledScheduler) else self.engine.fork_with(chosen)[1]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from unspool.metrics import measure
+from unspool.metrics.energy import energy_figures
 from unspool.metrics.losses import lost_work
 from unspool.model.platform import Platform
 from unspool.plugins import load
@@ -18,10 +19,13 @@ from unspool.plugins import load
 if TYPE_CHECKING:
     from unspool.results.plots import Plots
 
-__all__ = ["COUNTS", "NETWORK_USE", "TABLES", "Result"]
+__all__ = ["COUNTS", "ENERGY_TABLES", "NETWORK_USE", "TABLES", "Result"]
 
 TABLES: tuple[str, ...] = ("jobs", "attempts", "allocations", "machines", "outages", "rejected")
 """The tables of a result."""
+
+ENERGY_TABLES: tuple[str, ...] = ("power", "switches")
+"""Those that a result has only where energy was asked for."""
 
 COUNTS: tuple[str, ...] = (
     "jobs", "rejected", "rejected_records", "rejected_jobs", "jobs_without_estimate", "outages", "lost_attempts",
@@ -43,7 +47,8 @@ _CLOUD_FIGURES = ("machine_core_hours", "reclaimed", "retries", "lost_core_hours
 class Result:
     """One workload on one platform under one policy.
 
-    `jobs`, `attempts`, `allocations`, `machines`, `outages` and `rejected` are tables; `summary` has every figure.
+    `jobs`, `attempts`, `allocations`, `machines`, `outages` and `rejected` are tables; `summary` has every figure. With
+    energy, `power` and `switches` are tables too: what each machine drew, and how its state changed.
     `network_use` is empty unless the run was asked to write down how much of each host and link was used.
     """
 
@@ -63,6 +68,8 @@ class Result:
     origin_unix_s: float = 0.0  # of the log, so that hours are those of the calendar
     workload_digest: str = ""  # `Workload.digest` of the log; empty where it was not written down
     network_use: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=NETWORK_USE))
+    power: pl.DataFrame | None = None
+    switches: pl.DataFrame | None = None
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -75,6 +82,7 @@ class Result:
             **measure(self.jobs, self.platform),
             **lost_work(self.attempts),
             **self._in_the_cloud(),
+            **self._energy(),
             "seed": self.config["seed"],
             "notes": list(self.notes),
             "timing": self.timing,
@@ -97,6 +105,13 @@ class Result:
         shown = {name: told[name] for name in told if name.endswith("cost_usd") or name in _CLOUD_FIGURES}
         return {**shown, "utilisation": told["job_core_hours"] / paid if paid else 0.0}
 
+    def _energy(self) -> dict[str, Any]:
+        """What machines drew from the first submission to the last end, and how often one was switched."""
+        if self.power is None or self.switches is None or not len(self.jobs):
+            return {}
+        since, until = float(self.jobs["submit_time"].min()), float(self.jobs["finish_time"].max())  # type: ignore[arg-type]
+        return {**energy_figures(self.power, since, until), "machine_switches": len(self.switches)}
+
     def series(self, points: int = 1000) -> pl.DataFrame:
         """Queue length, queued work and busy cores over time: means and largest values in so many equal bins."""
         from unspool.results.series import series
@@ -114,10 +129,10 @@ class Result:
         """Whether all is the same, but for how long it took."""
         if not isinstance(other, Result):
             return NotImplemented
-        tables = (*TABLES, "network_use")
+        tables = (*TABLES, *ENERGY_TABLES, "network_use")
         told = [one.name for one in fields(self) if one.name not in (*tables, "timing")]
         return all(getattr(self, name) == getattr(other, name) for name in told) and all(
-            getattr(self, name).equals(getattr(other, name)) for name in tables
+            _is_same(getattr(self, name), getattr(other, name)) for name in tables
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -128,3 +143,7 @@ class Result:
 
         head = f"<p><b>{escape(self.workload)}</b> on {escape(self.platform.name)}</p>"
         return head + comparison([self])._repr_html_() + str(load(SKETCH)(self))
+
+
+def _is_same(one: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:
+    return one is other if one is None or other is None else one.equals(other)

@@ -19,6 +19,7 @@ from unspool.results.result import Result
 from unspool.results.tables import (
     allocations_of,
     attempts_of,
+    energy_of,
     instances_of,
     jobs_of,
     machines_of,
@@ -42,6 +43,7 @@ def run(
     on_loss: OnLoss | str = "requeue",
     contention: Contention | None = None,
     message_delay_s: float = 0.0,
+    energy: bool = False,
     progress: Callable[[int, int], None] | None = None,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Result:
@@ -58,11 +60,16 @@ def run(
     `contention` has the rules by which jobs with profiles share the platform's network. `message_delay_s` passes from
     whatever happens until the policy hears of it and decides.
 
+    `energy` asks what machines and jobs draw: machines need watts (`wattage_per_state` in SimGrid's XML, `power` in
+    YAML), and policies may then put them to sleep. Some
+    policies, such as `easy:sleep_after=300`, ask for it themselves.
+
     `progress` is called now and then with how many of how many jobs have started; `compiling()` is entered while the
     loop is compiled or loaded from disk.
     """
     name = policy if isinstance(policy, str) else name_of(policy)
     scheduler: Any = build("schedulers", policy) if isinstance(policy, str) else policy
+    energy = energy or bool(getattr(scheduler, "needs_energy", False))
     given = {"workload": text_of(workload), "platform": text_of(platform)}
     began = perf_counter()
     if not isinstance(platform, Platform):
@@ -75,7 +82,7 @@ def run(
     began = perf_counter()
     engine = Engine(
         workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, outages=down, on_loss=after,
-        contention=contention, message_delay_s=message_delay_s,
+        contention=contention, message_delay_s=message_delay_s, energy=energy,
     )  # fmt: skip
     posed_s = perf_counter() - began
     began = perf_counter()
@@ -90,14 +97,13 @@ def run(
     jobs = jobs_of(engine)
     attempts = attempts_of(engine)
     happened = outages_of(engine)
+    machines = machines_of(platform, jobs) if platform.cloud is None else instances_of(engine, platform.cloud)
     return Result(
         workload=workload.name,
         platform=platform,
         policy=name,
-        jobs=jobs,
-        attempts=attempts,
+        **energy_of(engine, jobs, attempts, machines),
         allocations=allocations_of(engine),
-        machines=machines_of(platform, jobs) if platform.cloud is None else instances_of(engine, platform.cloud),
         outages=happened,
         rejected=workload.rejected.vstack(rejected),
         config={
@@ -109,6 +115,7 @@ def run(
             **({} if down is None else {"outages": down.name, "on_loss": _text_of_loss(after)}),
             **({} if contention is None else {"contention": contention.tell()}),
             **({"message_delay_s": message_delay_s} if message_delay_s else {}),
+            **({"energy": True} if energy else {}),
         },
         counts={
             "jobs": len(jobs),

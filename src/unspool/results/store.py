@@ -18,7 +18,7 @@ import tomli_w
 from unspool.errors import InputError, RunError
 from unspool.platforms import read_platform
 from unspool.platforms.cluster import describe
-from unspool.results.result import COUNTS, TABLES, Result
+from unspool.results.result import COUNTS, ENERGY_TABLES, TABLES, Result
 
 __all__ = ["REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result"]
 
@@ -30,7 +30,7 @@ REPORT = "report.html"
 
 _USE = "network_use.parquet"
 _MORE = ("platform.json", "batsim.json", _USE, "network_use.csv", REPORT)
-_PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv"))}
+_PARTS = {*_SIGNS, *_MORE, *(f"{name}.{suffix}" for name in (*TABLES, *ENERGY_TABLES) for suffix in ("parquet", "csv"))}
 
 _COST_SIGNS = {"summary.json", "hourly_stats.csv", "instances.csv", "jobs.csv"}
 _COST_TABLES = ("rejected", "waits_by_cores", "waits_by_memory", "by_user", "by_queue", "by_project", "by_provider")
@@ -114,7 +114,7 @@ def load(folder: str | os.PathLike[str]) -> Result:
             workload=summary["workload"],
             platform=read_platform(path / "platform.json"),
             policy=summary["policy"],
-            **{name: pl.read_parquet(path / f"{name}.parquet") for name in TABLES},
+            **{name: pl.read_parquet(path / f"{name}.parquet") for name in (*TABLES, *_with_energy(path))},
             config=tomllib.loads((path / "run.toml").read_text(encoding="utf-8")),
             counts={name: summary[name] for name in COUNTS},
             notes=tuple(summary["notes"]),
@@ -125,6 +125,10 @@ def load(folder: str | os.PathLike[str]) -> Result:
         )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: the result is damaged: {type(error).__name__}: {error}") from error
+
+
+def _with_energy(path: Path) -> list[str]:
+    return [name for name in ENERGY_TABLES if (path / f"{name}.parquet").is_file()]
 
 
 def load_all(folder: str | os.PathLike[str]) -> list[Result]:
@@ -178,8 +182,10 @@ def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
     """Write the files of one result into an existing folder."""
     began = perf_counter()
     folder.mkdir(exist_ok=True)
-    for name in (*TABLES, *(("network_use",) if len(result.network_use) else ())):
+    for name in (*TABLES, *ENERGY_TABLES, *(("network_use",) if len(result.network_use) else ())):
         table = getattr(result, name)
+        if table is None:
+            continue
         table.write_parquet(folder / f"{name}.parquet")
         if csv:
             table.write_csv(folder / f"{name}.csv")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from unspool.engine.energy import STEP_COLUMNS, power_steps
 from unspool.engine.instances import ON_DEMAND
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT, Array
+from unspool.metrics.energy import attempt_joules, machine_joules
 from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud
 from unspool.model.platform import MachineType, Platform
@@ -15,7 +17,10 @@ from unspool.results.result import NETWORK_USE
 from unspool.simulation.engine import Engine
 from unspool.workloads.references import spans_of
 
-__all__ = ["allocations_of", "attempts_of", "instances_of", "jobs_of", "machines_of", "network_use_of", "outages_of"]
+__all__ = [
+    "allocations_of", "attempts_of", "energy_of", "instances_of", "jobs_of", "machines_of", "network_use_of",
+    "outages_of",
+]  # fmt: skip
 
 # Where machines are brought up and down, a job is on whole hosts, and what it had of them says what it pays.
 _KEPT_IN_CLOUD = ("memory_bytes", "gpus", "logged_wait")
@@ -139,6 +144,45 @@ def network_use_of(engine: Engine) -> pl.DataFrame:
         },
         schema=NETWORK_USE,
     )
+
+
+_SWITCHES = {
+    "order": pl.Int64, "machine": pl.Int64, "time": pl.Float64, "until": pl.Float64, "was": pl.Int64, "via": pl.Int64,
+    "pstate": pl.Int64, "started": pl.Int64,
+}  # fmt: skip
+
+
+def energy_of(
+    engine: Engine, jobs: pl.DataFrame, attempts: pl.DataFrame, machines: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
+    """The tables with what everybody used, and those of power and switches; the same tables without energy."""
+    board = engine.power
+    if board is None:
+        return {"jobs": jobs, "attempts": attempts, "machines": machines}
+    until = max(
+        float(engine.attempts["finish"].max(initial=0.0)), max((each.until for each in board.switches), default=0.0)
+    )
+    since = min(0.0, float(engine.core.jobs["submit"].min(initial=0.0)))
+    course = board.course(engine)
+    steps = power_steps(course, since, until) if until > since else _no_steps()
+    share, whole = attempt_joules(course, steps)
+    attempts = attempts.with_columns(energy_j=share, machines_energy_j=whole)
+    used = attempts.group_by("job_id").agg(pl.sum("energy_j"))
+    joules = machine_joules(steps, since, until)
+    return {
+        "jobs": jobs.join(used, on="job_id", how="left", maintain_order="left"),
+        "attempts": attempts,
+        "machines": machines.join(joules, on="machine", how="left", maintain_order="left").with_columns(
+            pl.col("energy_j").fill_null(0.0)
+        ),
+        "power": steps,
+        "switches": pl.DataFrame(board.switches, schema=_SWITCHES, orient="row"),
+    }
+
+
+def _no_steps() -> pl.DataFrame:
+    kinds = (pl.Int64, pl.Float64, pl.Float64, pl.Int64, pl.Float64, pl.Float64)
+    return pl.DataFrame(schema=dict(zip(STEP_COLUMNS, kinds, strict=True)))
 
 
 def allocations_of(engine: Engine) -> pl.DataFrame:

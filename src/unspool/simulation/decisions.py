@@ -15,9 +15,10 @@ from unspool.engine.selection import pick
 from unspool.engine.starts import start_by_count, start_on_picked
 from unspool.engine.state import KILLED, QUEUED, RUNNING, Place
 from unspool.errors import DecisionError
-from unspool.policies.base import Annotate, Decision, Kill, Reject, Start, Tell, WakeAt
+from unspool.policies.base import Annotate, Decision, Kill, Reject, SetPstate, Start, Tell, WakeAt
 from unspool.policies.view import Job
 from unspool.simulation.executors import may_differ, seat_executors, tell
+from unspool.simulation.switching import Switched
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
@@ -27,9 +28,14 @@ __all__ = ["carry_out"]
 
 def carry_out(engine: Engine, decision: Decision) -> None:
     """Do at once what a decision says."""
+    if isinstance(decision, Switched):  # which the engine puts off for itself
+        _switched(engine, decision)
+        return
     by_kind = _BY_KIND.get(type(decision))
     if by_kind is None:
-        raise DecisionError(f"{decision!r} is not a decision; expected Start, Reject, Kill, WakeAt, Tell or Annotate")
+        raise DecisionError(
+            f"{decision!r} is not a decision; expected Start, Reject, Kill, WakeAt, SetPstate, Tell or Annotate"
+        )
     by_kind(engine, decision)
 
 
@@ -126,6 +132,17 @@ def _annotate(engine: Engine, decision: Annotate) -> None:
     engine.annotations.setdefault(engine.id_of(job), []).append(decision.text)
 
 
+def _set_pstate(engine: Engine, decision: SetPstate) -> None:
+    if engine.power is None:
+        raise DecisionError(f"{decision!r}: machines have states only where energy is asked for (--energy)")
+    engine.power.order(engine, decision)
+
+
+def _switched(engine: Engine, decision: Switched) -> None:
+    assert engine.power is not None
+    engine.power.arrive(engine, decision)
+
+
 def _job(engine: Engine, decision: Start | Reject | Kill | Tell, state: int, otherwise: str) -> int:
     job = engine.index_of(decision.job, _name(decision))
     if engine.core.fate[job]["state"] != state:
@@ -144,5 +161,6 @@ _BY_KIND: dict[type[Decision], Callable[[Engine, Any], None]] = {
     Kill: _kill,
     Tell: _tell,
     WakeAt: _wake,
+    SetPstate: _set_pstate,
     Annotate: _annotate,
 }

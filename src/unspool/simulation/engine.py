@@ -7,7 +7,7 @@ returns to Python only to grow an array or to report progress.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -25,6 +25,7 @@ from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
+from unspool.model.power import HostPower
 from unspool.model.workload import Workload, rejected_table
 from unspool.policies.base import CHEAPEST_FIT, OUTSIDE, BindingScheduler, CompiledScheduler, Decision, Scheduler
 from unspool.policies.orders import Fcfs as FcfsOrder
@@ -34,6 +35,7 @@ from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.futures import Future, give_future
 from unspool.simulation.loop import compile_for, decide_once, provide_once, run_binding, run_on
+from unspool.simulation.switching import Switchboard
 from unspool.simulation.tutor import Tutor
 from unspool.simulation.weather import Weather
 
@@ -50,17 +52,16 @@ _NOTHING = np.empty(0, np.int64)
 class Engine:
     """One run of a workload on a platform.
 
-        >>> import polars as pl
-        >>> from unspool.model.outages import OnLoss, Outage, Outages
-    from unspool.model.platform import Platform
-        >>> from unspool.model.workload import Workload
-        >>> from unspool.policies.base import Start
-        >>> jobs = pl.DataFrame({"job_id": ["a", "b"], "submit_time": [0, 1], "run_time": [9, 5], "cores": [3, 2]})
-        >>> engine = Engine(Workload.of(jobs), Platform.pool(4))
-        >>> while view := engine.advance():
-        ...     engine.apply([Start(job) for job in view.queue if view.fits(job)])
-        >>> engine.attempts["start"].tolist()
-        [0.0, 9.0]
+    >>> import polars as pl
+    >>> from unspool.model.platform import Platform
+    >>> from unspool.model.workload import Workload
+    >>> from unspool.policies.base import Start
+    >>> jobs = pl.DataFrame({"job_id": ["a", "b"], "submit_time": [0, 1], "run_time": [9, 5], "cores": [3, 2]})
+    >>> engine = Engine(Workload.of(jobs), Platform.pool(4))
+    >>> while view := engine.advance():
+    ...     engine.apply([Start(job) for job in view.queue if view.fits(job)])
+    >>> engine.attempts["start"].tolist()
+    [0.0, 9.0]
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Engine:
         on_loss: OnLoss | None = None,
         contention: Contention | None = None,
         message_delay_s: float = 0.0,
+        energy: bool = False,
     ) -> None:
         self.workload = workload
         self.platform = platform
@@ -92,11 +94,12 @@ class Engine:
         self._missed = False  # something happened before the policy was ready, and it is to be called when it is
         self.ordered_by: tuple[QueueOrder, bool] = (FcfsOrder(), True)  # how slots were dealt; True: by known estimates
         self._weather = Weather(self, outages, on_loss or OnLoss())
+        self.power = Switchboard(self) if energy else None
         self._last_policy: CompiledScheduler | None = None  # who decided last; what a built-in remembers is its own
         self._predictor = Tutor()
         self._left_to_built_in = False
         self._reserved_events = len(self.core.events)
-        self._seen_attempts = self._seen_said = 0
+        self._seen_attempts = self._seen_said = self._seen_switched = 0
         self._seen_running: Array = _NOTHING
         self._index_of_id: dict[str, int] | None = None
 
@@ -283,6 +286,7 @@ class Engine:
         twin._seen_running = self._seen_running.copy()
         twin._predictor = self._predictor.fork()
         twin._weather = copy.copy(self._weather)
+        twin.power = None if self.power is None else self.power.fork()
         return twin
 
     def fork_with(self, policy: Policy) -> tuple[Engine, Policy]:
@@ -346,6 +350,37 @@ class Engine:
             return []
         said = fluid.said[self._seen_said : int(fluid.rule[0]["said"])]
         return [(float(row["time"]), int(row["job"]), self.profile_of(row["program"]).message) for row in said]
+
+    def switched(self) -> list[tuple[float, tuple[int, ...], int]]:
+        """Orders to switch machines that were done since decisions were last applied: when, which machines, where."""
+        return [] if self.power is None else self.power.arrived[self._seen_switched :]
+
+    def pstate(self, machine: int) -> tuple[int, str]:
+        """The state of a machine, and whether it is awake, asleep or switching."""
+        if self.power is None:
+            raise DecisionError("machines have states only where energy is asked for (--energy)")
+        how = (
+            "switching" if self.power.is_switching(machine) else "asleep" if self.power.is_asleep(machine) else "awake"
+        )
+        return self.power.pstates[machine], how
+
+    def machines_that_are(self, activity: str) -> list[int]:
+        """Machines that are idle (awake and without jobs), asleep or switching."""
+        if self.power is None:
+            raise DecisionError("machines have states only where energy is asked for (--energy)")
+        return self.power.machines(self, activity)
+
+    def host_powers(self) -> Sequence[HostPower]:
+        """What each machine draws in each of its states."""
+        if self.power is None:
+            raise DecisionError("machines have watts only where energy is asked for (--energy)")
+        return self.power.powers
+
+    def energy(self) -> float:
+        """Joules of all machines from 0 until now."""
+        if self.power is None:
+            raise DecisionError("energy is known only where it is asked for (--energy)")
+        return self.power.energy(self)
 
     def profile_of(self, program: int) -> Any:
         """The profile that a program was made of."""
@@ -437,11 +472,15 @@ class Engine:
             if later is not None and not isinstance(later, int | float):
                 raise DecisionError(f"{decision!r}: `at` is a time in seconds")
             if later is not None and later > self.now:
-                token = max(self._pending, default=0) + 1
-                self._pending[token] = decisions[at:]
-                self.push(later, DEFERRED, token)
+                self.defer(later, decisions[at:])
                 return
             carry_out(self, decision)
+
+    def defer(self, time: float, decisions: list[Decision]) -> None:
+        """Carry decisions out at a later time."""
+        token = max(self._pending, default=0) + 1
+        self._pending[token] = decisions
+        self.push(time, DEFERRED, token)
 
     def push(self, time: float, kind: int, subject: int) -> None:
         """Put an event on the heap, and leave the room that compiled code counts on."""
@@ -480,6 +519,7 @@ class Engine:
         count = int(self.core.clock[0]["running"])
         self._seen_running = self.core.running["job"][:count].copy()
         self._seen_attempts = int(self.core.clock[0]["attempts"])
+        self._seen_switched = 0 if self.power is None else len(self.power.arrived)
         self._seen_said = 0 if self.state.fluid is None else int(self.state.fluid.rule[0]["said"])
         list_fresh(self.core, _NOTHING, True)
 

@@ -18,6 +18,7 @@ from unspool.engine.instances import (
 )
 from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
 from unspool.engine.machines import free_machines
+from unspool.engine.meter import note_loads, room_to_note
 from unspool.engine.order import note_end
 from unspool.engine.outages import change_machine, keep_down, next_change
 from unspool.engine.plans import room_to_plan
@@ -61,10 +62,11 @@ def to_next_decision(state: State) -> int:
     clock, events, jobs = core.clock, core.events, core.jobs
     status = broken_off(core, state.place, state.elastic)
     while status < 0:
-        if not launch(core, state.place, state.fluid):
+        if not launch(core, state.place, state.fluid) or not room_to_note(state.fluid, state.meter):
             status = ROOM
             break
         instant = next_activity(core, state.fluid)
+        note_loads(core, state.fluid, state.meter)
         if clock[0]["next_arrival"] < len(jobs):
             instant = min(instant, jobs[clock[0]["next_arrival"]]["submit"])
         if clock[0]["events"] > 0 and events[0]["time"] < instant:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from unspool.errors import InputError
+from unspool.model.platform import Platform
 from unspool.model.profile import Profile
 from unspool.model.workload import Workload
 
-__all__ = ["machine_limit", "put_together"]
+__all__ = ["in_cores", "machine_limit", "put_together", "with_cores"]
 
 
 def put_together(workloads: Sequence[Workload]) -> Workload:
@@ -47,6 +49,25 @@ def put_together(workloads: Sequence[Workload]) -> Workload:
         notes=tuple(f"{workload.name}: {note}" for workload in workloads for note in workload.notes),
         profiles=profiles,
     )
+
+
+def in_cores(jobs: Workload) -> Workload:
+    """Jobs that ask for so many cores, wherever they are: each is an executor of its own."""
+    return Workload.of(
+        jobs.table.drop("machines", strict=False), name=jobs.name, max_cores=jobs.max_cores, rejected=jobs.rejected,
+        notes=jobs.notes, profiles=jobs.profiles,
+    )  # fmt: skip
+
+
+def with_cores(platform: Platform) -> Platform:
+    """Machines that have all the cores of their hosts, which may do work of several jobs."""
+    assert platform.network is not None
+    hosts = platform.network.hosts
+    groups, at = [], 0
+    for group in platform.groups:
+        groups.append(replace(group, machine=replace(group.machine, cores=hosts[at].cores)))
+        at += group.count
+    return replace(platform, groups=tuple(groups))
 
 
 def _largest(sizes: Sequence[int | None]) -> int | None:

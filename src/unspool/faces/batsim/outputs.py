@@ -17,6 +17,7 @@ import polars as pl
 import polars.selectors as cs
 
 from unspool.errors import InputError
+from unspool.faces.batsim.energy import consumed_energy, pstate_changes
 from unspool.faces.batsim.figures import corrected_figures, schedule_figures, schedule_figures_v5
 from unspool.faces.batsim.states import machine_states, machine_times
 from unspool.faces.batsim.tables import job_rows
@@ -47,6 +48,8 @@ class Outputs:
     schedule: Mapping[str, Any]
     schedule_v5: Mapping[str, Any]
     corrected: Mapping[str, Any]
+    consumed_energy: pl.DataFrame | None = None
+    pstate_changes: pl.DataFrame | None = None
 
 
 def outputs_of(workload: Workload, result: Result, *, states: bool = True) -> Outputs:
@@ -58,12 +61,15 @@ def outputs_of(workload: Workload, result: Result, *, states: bool = True) -> Ou
         rows = job_rows(workload, result)
         times = timing.result()
     figures = schedule_figures(rows, result, times)
+    has_energy = result.power is not None
     return Outputs(
         jobs=rows,
         machine_states=pl.DataFrame() if counting is None else counting.result(),
         schedule=figures,
         schedule_v5=schedule_figures_v5(figures, rows),
         corrected=corrected_figures(rows, result, times),
+        consumed_energy=consumed_energy(result) if has_energy else None,
+        pstate_changes=pstate_changes(result) if has_energy else None,
     )
 
 
@@ -95,6 +101,8 @@ def write_outputs(outputs: Outputs, prefix: str, *, states: bool = True) -> list
     except OSError as error:
         raise InputError(f"-e {prefix}: {folder} cannot be made: {error.strerror}") from error
     makers = {name: make for name, make in _CONTENTS.items() if states or name != _STATES}
+    if outputs.consumed_energy is not None:
+        makers |= _WITH_ENERGY
     paths = [prefixed_path(prefix, name) for name in makers]
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda path, make: _write(path, make(outputs)), paths, makers.values()))
@@ -159,6 +167,20 @@ def _states_text(outputs: Outputs) -> pl.DataFrame:
     return table.with_columns(general_texts(table["time"]))
 
 
+def _energy_text(outputs: Outputs) -> pl.DataFrame:
+    """No power where no time passed."""
+    table = outputs.consumed_energy
+    assert table is not None
+    watts = ["NA" if value is None else f"{value:.{_DECIMALS}f}" for value in table["epower"].to_list()]
+    return table.with_columns(epower=pl.Series(watts, dtype=pl.String))
+
+
+def _pstates_text(outputs: Outputs) -> pl.DataFrame:
+    table = outputs.pstate_changes
+    assert table is not None
+    return table.with_columns(general_texts(table["time"]))
+
+
 def general_texts(values: pl.Series) -> pl.Series:
     """Six significant digits, as C's `%g` has it; neighbours that are the same in so many are written once."""
     numbers = values.to_numpy()
@@ -192,4 +214,8 @@ _CONTENTS: Mapping[str, Callable[[Outputs], pl.DataFrame | str]] = {
     "schedule.csv": lambda outputs: _row_text(outputs.schedule),
     "schedule.json": lambda outputs: json.dumps(outputs.schedule_v5, indent=2, allow_nan=False) + "\n",
     _STATES: _states_text,
+}
+_WITH_ENERGY: Mapping[str, Callable[[Outputs], pl.DataFrame | str]] = {
+    "consumed_energy.csv": _energy_text,
+    "pstate_changes.csv": _pstates_text,
 }

@@ -16,7 +16,7 @@ from unspool.errors import InputError, shown
 from unspool.faces.batsim.constraints import Constrained, constrained, with_reasons
 from unspool.faces.batsim.events import closures_of
 from unspool.faces.batsim.inputs import read_flows, read_jobs, read_machines
-from unspool.faces.batsim.jobs import machine_limit, put_together
+from unspool.faces.batsim.jobs import in_cores, machine_limit, put_together, with_cores
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
 from unspool.faces.batsim.workflows import Flow, Rules, run_workflows
@@ -64,6 +64,8 @@ class Settings:
     records_use: bool = False
     workflows: Sequence[tuple[str, float | None]] = ()
     workflow_rules: Rules = field(default_factory=Rules)
+    energy: bool = False
+    allocate: str = "machines"
 
 
 @dataclass(frozen=True)
@@ -110,11 +112,12 @@ def run_batsim(
     read_s = perf_counter() - began
 
     def simulated(workloads: Sequence[Workload]) -> tuple[Constrained, Result]:
-        placed = constrained(put_together(workloads), platform)
+        jobs = put_together(workloads)
+        placed = constrained(in_cores(jobs) if settings.allocate == "cores" else jobs, platform)
         result = simulate(
             placed.workload, placed.platform, scheduler, seed=settings.seed, kill_at_walltime=True,
             outages=closures if closures.listed else None, on_loss="keep", contention=_contention(settings),
-            message_delay_s=settings.message_delay_s, progress=progress, compiling=compiling,
+            message_delay_s=settings.message_delay_s, energy=settings.energy, progress=progress, compiling=compiling,
         )  # fmt: skip
         return placed, result
 
@@ -162,6 +165,8 @@ def _inputs(
     )  # fmt: skip
     _check_storages(settings.storages, platform)
     platform = replace(platform, licences=dict(settings.licences))
+    if settings.allocate == "cores":
+        platform = with_cores(platform)
     jobs = sum(map(len, workloads)) + sum(len(flow.tasks) for flow in flows)
     return workloads, flows, _shared(platform, jobs) if settings.shares_machines else platform
 

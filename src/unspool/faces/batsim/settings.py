@@ -10,13 +10,14 @@ from unspool.errors import InputError, UnknownName, shown
 from unspool.model.network import SHARINGS, SMPI_NETWORKS, TCP_GAMMA
 
 __all__ = [
-    "HOST_ORDERS", "SHARINGS", "SMPI_NETWORKS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "at_least_0", "one_of",
-    "parse_counts", "parse_roles", "parse_simgrid", "parse_storages",
+    "ALLOCATIONS", "HOST_ORDERS", "SHARINGS", "SMPI_NETWORKS", "VERBOSITIES", "WALLTIME_RULES", "SimGrid", "at_least_0",
+    "one_of", "parse_counts", "parse_roles", "parse_simgrid", "parse_storages",
 ]  # fmt: skip
 
 ROLES: tuple[str, ...] = ("master", "storage", "compute_node")
 VERBOSITIES: tuple[str, ...] = ("quiet", "network-only", "information", "debug")
 WALLTIME_RULES: tuple[str, ...] = ("v4", "plain")
+ALLOCATIONS: tuple[str, ...] = ("machines", "cores")
 HOST_ORDERS: tuple[str, ...] = ("natural", "text")
 
 _GAMMA = "network/TCP-gamma"

@@ -79,7 +79,8 @@ def last_attempts(result: Result) -> pl.DataFrame:
     ended = result.attempts.filter(pl.col("how") != "running")
     if len(ended) > len(result.jobs):
         ended = ended.unique("job_id", keep="last", maintain_order=True)
-    return ended.select("job_id", "attempt", "start_time", "finish_time", "how")
+    joules = pl.col("machines_energy_j") if "machines_energy_j" in ended.columns else pl.lit(-1.0)
+    return ended.select("job_id", "attempt", "start_time", "finish_time", "how", consumed_energy=joules)
 
 
 def _asked(workload: Workload) -> pl.DataFrame:
@@ -113,7 +114,6 @@ def _ran_rows(ran: pl.DataFrame, result: Result) -> pl.DataFrame:
         execution_time=execution,
         finish_time=pl.when(took == 0.0).then(pl.col("start_time") + NO_TIME_S).otherwise("finish_time"),
         allocated_resources=interval_texts(result.allocations, len(result.attempts)).gather(ran["attempt"]),
-        consumed_energy=pl.lit(-1.0),
     )
 
 

@@ -35,7 +35,10 @@ from unspool.results.series import span_of
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["groupings", "held_by", "occupancy", "queue_length", "queued_work", "utilisation"]
+__all__ = [
+    "bins_told", "edges_of", "groupings", "held_by", "lines_of", "occupancy", "queue_length", "queued_work",
+    "utilisation",
+]  # fmt: skip
 
 _MOST_BINS, _FEWER_BINS = 600, 160  # fewer where lines lie over each other, so that they can be told apart
 _BY = ("user", "queue", "project", "partition")
@@ -45,19 +48,19 @@ def utilisation(result: Result, *others: Result) -> Figure:
     """Busy cores over time, under each policy, against the cores that are there."""
     results = (result, *others)
     heading = "Busy cores over time"
-    edges = _edges(results, len(results) + 1)
+    edges = edges_of(results, len(results) + 1)
     if edges is None:
         return nothing(heading, "No job ran.")
     clock = clock_of(results)
     busy = [busy_over(one, edges) for one in results]
-    figure = _lines(results, clock, edges, busy, "cores", "%{y:,.4~g} cores busy")
+    figure = lines_of(results, clock, edges, busy, "cores", "%{y:,.4~g} cores busy")
     key = policy_key(results)
     figure.add_trace(_capacity(result, clock, edges))
     there = capacity_over(result, edges)
     is_alike = all(np.allclose(capacity_over(one, edges), there) for one in others)
     name = "cores that are there" + ("" if is_alike else f" under {shown(result.policy)}")
     shares = each_of(results, [f"{one.summary['utilisation']:.1%}" for one in results])
-    caption = f"{_bins(edges)} Used of what was there: {shares}. Dashed: {name}. {left_out(results)}"
+    caption = f"{bins_told(edges)} Used of what was there: {shares}. Dashed: {name}. {left_out(results)}"
     return finished(figure, heading, caption, key=[*key, (name, CAPACITY, "line")])
 
 
@@ -72,13 +75,13 @@ def queued_work(result: Result, *others: Result) -> Figure:
 
 
 def _queue(results: Sequence[Result], heading: str, name: str, unit: float, *, work: bool) -> Figure:
-    edges = _edges(results, len(results))
+    edges = edges_of(results, len(results))
     if edges is None:
         return nothing(heading, "No job ran.")
     values = [waiting_over(one, edges, work=work) / unit for one in results]
-    figure = _lines(results, clock_of(results), edges, values, name, f"%{{y:,.4~g}} {name} wait")
+    figure = lines_of(results, clock_of(results), edges, values, name, f"%{{y:,.4~g}} {name} wait")
     most = each_of(results, [amount(most_waiting(one, work=work) / unit) for one in results])
-    caption = f"{_bins(edges)} The most {name} at any time: {most}. {left_out(results)}"
+    caption = f"{bins_told(edges)} The most {name} at any time: {most}. {left_out(results)}"
     return finished(figure, heading, caption, key=policy_key(results))
 
 
@@ -89,7 +92,7 @@ def occupancy(result: Result, by: str | None = None) -> Figure:
     held = held_by(result, by or next(iter(groupings(result)), "state"))
     column = held.columns[-1]
     heading = f"Who holds the cores under {shown(result.policy)}, by {column}"
-    edges = _edges([result], len(PALETTE) + 2)
+    edges = edges_of([result], len(PALETTE) + 2)
     if edges is None:
         return nothing(heading, "No job ran.")
     cores = held["cores"].cast(pl.Float64)
@@ -105,7 +108,7 @@ def occupancy(result: Result, by: str | None = None) -> Figure:
         key.append((shown(name), colour, ""))
     figure.add_trace(_capacity(result, clock, edges))
     figure.update_layout(xaxis=clock.axis(), yaxis={"title": {"text": "cores"}, "rangemode": "tozero"})
-    caption = f"{_bins(edges)} By core-hours, the largest first. Dashed: cores that are there. {left_out([result])}"
+    caption = f"{bins_told(edges)} By core-hours, the largest first. Dashed: cores that are there. {left_out([result])}"
     return finished(figure, heading, caption, key=[*key, ("cores that are there", CAPACITY, "line")])
 
 
@@ -128,7 +131,7 @@ def held_by(result: Result, *columns: str, attempts: pl.DataFrame | None = None)
     return held.select("job_id", "start_time", "finish_time", "cores", *columns)
 
 
-def _edges(results: Sequence[Result], lines: int) -> Floats | None:
+def edges_of(results: Sequence[Result], lines: int) -> Floats | None:
     """The ends of as many equal bins as so many lines may have points; None without jobs that take any time."""
     begin, end = span_of(list(results))
     if end <= begin:
@@ -136,13 +139,15 @@ def _edges(results: Sequence[Result], lines: int) -> Floats | None:
     return np.linspace(begin, end, min(_MOST_BINS if lines <= 2 else _FEWER_BINS, MOST_MARKS // (lines + 1)) + 1)
 
 
-def _bins(edges: Floats) -> str:
+def bins_told(edges: Floats) -> str:
+    """What the steps of a line are, for a caption."""
     return f"Means over {len(edges) - 1:,} steps of {duration(float(edges[1] - edges[0]))}."
 
 
-def _lines(
+def lines_of(
     results: Sequence[Result], clock: Clock, edges: Floats, values: Sequence[Floats], unit: str, hover: str
 ) -> Figure:
+    """One line of steps for each result."""
     from plotly.graph_objects import Figure
 
     figure = Figure()
