@@ -33,11 +33,18 @@ NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "noisy-oracle": f"{_HERE}.predictors:NoisyOracle",
             "index": f"{_HERE}.predictors:IndexPredictor",
             "statistics": f"{_HERE}.predictors:Statistics",
+            "boosting": f"{_HERE}.learned:Boosting",
+            "linear": f"{_HERE}.learned:Linear",
+            "quantile": f"{_HERE}.learned:Quantile",
+            "network": f"{_HERE}.learned:Network",
+            "embedding": f"{_HERE}.learned:Embedding",
         },
         "worker_selector": {
             "greedy": f"{_HERE}.selectors:GreedyFinish",
             "ucb": f"{_HERE}.selectors:Ucb",
             "thompson": f"{_HERE}.selectors:Thompson",
+            "contextual-bandit": f"{_HERE}.agents:ContextualBandit",
+            "deep-q": f"{_HERE}.agents:DeepQ",
         },
         "sa_strategy": {
             "simple": f"{_HERE}.strategies:SimpleStrategy",
