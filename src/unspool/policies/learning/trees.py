@@ -68,7 +68,7 @@ class Trees:
     is_online = False
 
     def __init__(
-        self, trees: int = 100, learning_rate: float = 0.1, leaves: int = 31, least: int = 20, quantile: float = 0.5,
+        self, trees: int = 50, learning_rate: float = 0.1, leaves: int = 15, least: int = 20, quantile: float = 0.5,
         seed: int = 0,
     ) -> None:  # fmt: skip
         if trees < 1 or leaves < 2 or least < 1 or not 0.0 < learning_rate <= 1.0:

@@ -76,8 +76,8 @@ class Boosting(_Learned):
     """Gradient boosting of scikit-learn, grown anew after every `interval` jobs from the newest `window`."""
 
     def __init__(
-        self, trees: int = 100, learning_rate: float = 0.1, leaves: int = 31, quantile: float = 0.5,
-        interval: int = 1000, window: int = 20_000, delay_s: float = 0.0, capped: bool = True, seed: int = 0,
+        self, trees: int = 50, learning_rate: float = 0.1, leaves: int = 15, quantile: float = 0.5,
+        interval: int = 500, window: int = 10_000, delay_s: float = 0.0, capped: bool = True, seed: int = 0,
         load: str | None = None,
     ) -> None:  # fmt: skip
         model = Trees(trees, learning_rate, leaves, quantile=quantile, seed=seed)
