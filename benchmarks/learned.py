@@ -1,18 +1,20 @@
 """Learned run times: what a question costs, and what EASY and the cloud's spot rule make of them.
 
-`python -m benchmarks.learned [questions | easy | spot]`, as Markdown; easy and spot need the cases (UNSPOOL_CASES).
+`python -m benchmarks.learned [questions | easy | spot]`, as Markdown; easy needs the cases (UNSPOOL_CASES).
 Times are CPU seconds of this process.
 """
 
+import io
+import json
 import os
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-
-import numpy as np
+from tempfile import TemporaryDirectory
 
 import unspool
-from unspool.engine.guess import LEAST_S
+from unspool.cli.app import run_command
 from unspool.faces.dispatch.learned import Boosting, Embedding, Linear, Network
 from unspool.faces.dispatch.simdex import jobs_of
 from unspool.workloads.generators import recodex, write_recodex
@@ -24,11 +26,11 @@ PREDICTORS = (
     None, "last-two", "statistics(statistic=median)", "linear", "quantile(quantile=0.8)", "boosting", "network",
     "embedding", "exact",
 )  # fmt: skip
-SPOT = """\
-instance_mapping: {region_name: eu-west-1}
-consumption_model_mapping: {maximum_minutes_for_spot: 60}
-ComputeClusterModel: {ShareInstances: true, Architecture: x86_64}
-"""
+SPOT_PREDICTORS = (
+    None, "scaled(factor=1)", "last-two", "statistics(statistic=median)", "linear", "quantile(quantile=0.8)", "boosting",
+)  # fmt: skip
+SEEDS = 10
+BILL = Path(__file__).parents[1] / "examples" / "sacct-to-bill"
 BATCH = 1000
 
 
@@ -68,16 +70,6 @@ def questions(folder):
         )  # fmt: skip
 
 
-def log_error(result):
-    """Mean error of the logarithm of what was predicted, over the second half of the log; None for walltimes."""
-    jobs = result.jobs
-    predicted = np.maximum(jobs["estimate"].to_numpy(), LEAST_S) if "estimate" in jobs.columns else None
-    if predicted is None:
-        return None
-    half = len(jobs) // 2
-    return float(np.abs(np.log1p(predicted) - np.log1p(jobs["run_time"].to_numpy()))[half:].mean())
-
-
 def easy():
     """EASY with each predictor, in the order of arrival and shortest first."""
     header("log", "predictor", "mean wait, s", "bounded slowdown", "shortest first: mean wait, s", "bounded slowdown")
@@ -92,15 +84,36 @@ def easy():
             line(name, f"`{predictor}`" if predictor else "walltime", *cells)
 
 
-def main(what):
-    from tempfile import TemporaryDirectory
+def bill(predictor, seed):
+    """The summary of the week of sacct where jobs that are predicted to run under an hour go to spot instances."""
+    policy = f"cheapest-fit:predictor={predictor}" if predictor else "cheapest-fit"
+    words = ["cost", BILL / "sacct.txt", "-c", BILL / "config.yml", "--policy", policy, "--seed", seed, "--json"]
+    with redirect_stdout(io.StringIO()) as told, redirect_stderr(io.StringIO()):
+        assert run_command([str(word) for word in words]) == 0
+    return json.loads(told.getvalue())
 
+
+def spot():
+    """The cloud's spot rule with each predictor, means over seeds of reclaims."""
+    header(
+        "who says which jobs are short", "cost, USD", "of it spot, USD", "reclaimed", "core hours lost", "mean wait, s"
+    )
+    keys = ("total_cost_usd", "spot_cost_usd", "reclaimed", "lost_core_hours", "mean_wait_s")
+    for predictor in SPOT_PREDICTORS:
+        found = [bill(predictor, seed) for seed in range(SEEDS)]
+        means = [sum(each[key] for each in found) / SEEDS for key in keys]
+        line(f"`{predictor}`" if predictor else "the log", *(f"{mean:,.1f}" for mean in means))
+
+
+def main(what):
     with TemporaryDirectory() as folder:
         if "questions" in what:
             questions(Path(folder))
     if "easy" in what:
         easy()
+    if "spot" in what:
+        spot()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ("questions", "easy"))
+    main(sys.argv[1:] or ("questions", "easy", "spot"))

@@ -1,4 +1,4 @@
-"""Predictors and selectors that learn, in experiments: causal, seeded, saved, masked, and better than what they replace."""
+"""Predictors and selectors that learn, in experiments: causal, seeded, saved, masked, and better than others."""
 
 import json
 from dataclasses import replace
@@ -137,7 +137,10 @@ def test_a_selector_learns_that_a_job_that_outlived_its_estimate_holds_its_worke
         "class First:\n    def predict_duration(self, job):\n        return 1.0 if job.duration > 20 else 20.0\n"
     )
     found = []
-    for selector in ("greedy", "{class: contextual-bandit, args: {epsilon_initial: 0.3, epsilon_final_after_jobs: 300, training_interval: 1}}"):
+    for selector in (
+        "greedy",
+        "{class: contextual-bandit, args: {epsilon_initial: 0.3, epsilon_final_after_jobs: 300, training_interval: 1}}",
+    ):
         (tmp_path / "e.yaml").write_text(text.replace("{}", selector))
         run = run_experiment(read_experiment(tmp_path / "e.yaml"), read_jobs(tmp_path / "data.csv"))
         waits = np.asarray(run.outcome.start) - run.log.spawn

@@ -128,6 +128,16 @@ def test_trees_say_what_scikit_learn_says_also_of_what_is_unknown():
     assert model.served().predict(asked, NONE) == pytest.approx(theirs.predict(asked) + 1.0, abs=1e-12)
 
 
+@needs_sklearn
+def test_trees_take_a_column_of_which_nothing_is_known():
+    rows = np.array([[np.nan, float(at % 2), 0.0] for at in range(100)])
+    model = Trees(trees=30, least=5)
+    model.fit(rows, NONE, rows[:, 1])
+    assert model.served().predict(np.array([[np.nan, 1.0, 0.0], [7.0, 1.0, 0.0]]), NONE) == pytest.approx(
+        [1.0, 1.0], abs=0.1
+    )
+
+
 @pytest.mark.parametrize("name", EACH)
 def test_until_enough_has_ended_the_base_is_predicted(name):
     student = learner(name)

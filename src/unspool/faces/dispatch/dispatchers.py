@@ -15,7 +15,8 @@ from unspool.faces.dispatch.simdex import Job, RefJob, Worker
 
 __all__ = [
     "DurationFilter", "GroupAware", "JobCategory", "LeastWork", "OracleJobCategory", "PowerOfChoices",
-    "PredictedCategory", "RandomWorker", "RoundRobin", "Selector", "ShortestQueue", "active_workers", "admitting", "estimated",
+    "PredictedCategory", "RandomWorker", "RoundRobin", "Selector", "ShortestQueue", "active_workers", "admitting",
+    "estimated",
 ]  # fmt: skip
 
 _NONE_ACTIVE = "No active workers available, unable to dispatch job."

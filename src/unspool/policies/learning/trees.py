@@ -93,6 +93,8 @@ class Trees:
         grower = needed("sklearn.ensemble", "boosting").HistGradientBoostingRegressor(
             **self._loss, early_stopping=False, random_state=self.seed, **self._given
         )
+        # A column of which nothing is known yet has no thresholds, at which scikit-learn stumbles.
+        rows = np.where(np.isnan(rows).all(axis=0), 0.0, rows)
         # One thread: sums over several come in another order from run to run.
         with needed("threadpoolctl", "boosting").threadpool_limits(1):
             grower.fit(rows, targets - rows[:, -1])
