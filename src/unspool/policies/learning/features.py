@@ -94,8 +94,7 @@ class Features:
     def restore(self, state: list[list[Any]]) -> None:
         """Take the groups of `state()`."""
         self._groups = [
-            {(tuple(key) if isinstance(key, list) else key): _Group(*kept) for key, *kept in groups}
-            for groups in state
+            {(tuple(key) if isinstance(key, list) else key): _Group(*kept) for key, *kept in groups} for groups in state
         ]
 
 
