@@ -27,7 +27,8 @@ PREDICTORS = (
     "embedding", "exact",
 )  # fmt: skip
 SPOT_PREDICTORS = (
-    None, "scaled(factor=1)", "last-two", "statistics(statistic=median)", "linear", "quantile(quantile=0.8)", "boosting",
+    None, "scaled(factor=1)", "last-two", "statistics(statistic=median)", "linear", "quantile(quantile=0.8)",
+    "boosting",
 )  # fmt: skip
 SEEDS = 10
 BILL = Path(__file__).parents[1] / "examples" / "sacct-to-bill"

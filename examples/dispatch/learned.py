@@ -1,6 +1,6 @@
 """Ways to choose a worker that learn, beside ways that do not, over many seeds, with intervals and a page.
 
-Run: python examples/dispatch/learned.py [--seeds 10] [--jobs 5000] [--processes 2] [--log DATA REFS] [-o learned.html]
+Run: python examples/dispatch/learned.py [--seeds 10] [--jobs 5000] [--processes 2] [--log DATA REFS] [-o OUT.html]
 
 Each seed is a generated log of its own. With --log the seeds are those of the learners on one log that is given; ways
 that draw nothing are run once there. Networks and selectors need PyTorch, boosting scikit-learn: pip install
@@ -9,6 +9,7 @@ that draw nothing are run once there. Networks and selectors need PyTorch, boost
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -69,7 +70,9 @@ BESIDE = "shortest queue"
 
 def main() -> None:
     asked = arguments()
-    names = [name for name, way in WAYS.items() if not (asked.quick and NEEDS_A_PACKAGE & set(map(str, way)))]
+    names = [name for name in WAYS if name == BESIDE or re.search(asked.only, name)]
+    if asked.quick:
+        names = [name for name in names if not NEEDS_A_PACKAGE & set(map(str, WAYS[name]))]
     with TemporaryDirectory() as folder:
         logs = [(Path(data), Path(refs)) for data, refs in [asked.log]] if asked.log else generated(asked, Path(folder))
         tasks = [
@@ -80,6 +83,8 @@ def main() -> None:
         found = []
         for task, row in zip(tasks, all_runs(tasks, asked.processes), strict=True):
             found.append({"way": task[0], "seed": task[1], **row})
+            if asked.runs:
+                pl.DataFrame(found).write_csv(asked.runs)
             if sys.stderr.isatty():
                 print(f"\r{len(found)} of {len(tasks)} runs", end="", file=sys.stderr, flush=True)
     runs = pl.DataFrame(found)
@@ -105,6 +110,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--load", type=float, default=1.5)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--log", nargs=2, metavar=("DATA", "REFS"))
+    parser.add_argument("--only", default="", metavar="PATTERN", help="only ways whose names match")
+    parser.add_argument("--runs", type=Path, metavar="CSV", help="also write every run there, as soon as it is over")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("-o", "--out", type=Path)
     asked = parser.parse_args()
