@@ -60,6 +60,11 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "exact": "unspool.policies.predictors.exact:Exact",
         "statistics": "unspool.policies.predictors.statistics:Statistics",
         "scaled": "unspool.policies.predictors.scaled:Scaled",
+        "boosting": "unspool.policies.predictors.learned:Boosting",
+        "linear": "unspool.policies.predictors.learned:Linear",
+        "quantile": "unspool.policies.predictors.learned:Quantile",
+        "network": "unspool.policies.predictors.learned:Network",
+        "embedding": "unspool.policies.predictors.learned:Embedding",
     },
     "figures": {
         "gantt": "unspool.report.figures.gantt:gantt",

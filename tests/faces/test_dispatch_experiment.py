@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from unspool.errors import InputError
 from unspool.faces.dispatch.experiment import _KEYS, read_experiment
 from unspool.faces.dispatch.metrics.delay import Delay
-from unspool.faces.dispatch.names import KINDS, LATER, NAMES, SIMDEX, known_names, target_of
+from unspool.faces.dispatch.names import KINDS, NAMES, SIMDEX, known_names, target_of
 from unspool.plugins import load
 
 GOOD = "workers: 2\ndispatcher: shortest-queue\n"
@@ -124,12 +124,6 @@ def test_a_component_that_cannot_be_made_is_refused_with_its_line(read, text, sa
         read(text).parts()
     assert said in str(told.value)
     assert "e.yaml, line " in str(told.value)
-
-
-@pytest.mark.parametrize("name", LATER)
-def test_neural_components_come_later(read, name):
-    with pytest.raises(InputError, match="comes with a later version"):
-        read(f"workers: 2\ndispatcher: {name}\n").parts()
 
 
 def test_every_name_leads_to_a_class_with_a_docstring():

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.build import everywhere, starts, workload
+from tests.extras import needs_sklearn
 
 from unspool.errors import InputError
 from unspool.model.platform import Platform
@@ -176,3 +177,28 @@ def test_statistics_fall_back_to_fewer_columns():
 def test_statistics_refuse_what_they_cannot_use(wrong):
     with pytest.raises(InputError):
         Statistics(**wrong)
+
+
+@needs_sklearn
+@everywhere
+@pytest.mark.parametrize(("submit", "start"), [(65, 65), (66, 85)])
+def test_boosting_begins_with_the_median_of_jobs_like_it(cluster, submit, start):
+    # Of 10 and 20 s on the scale of log(1 + seconds): sqrt(11 * 21) - 1 = 14.2 s; the head's cores are free at 80.
+    jobs = workload([*LEARNT, *HEAD, (submit, 14, 1, 100)], user=["ann", "ann", "bob", "bob", "ann"])
+    assert starts(jobs, cluster(2), "easy:predictor=boosting") == [0, 0, 30, 80, start]
+
+
+@everywhere
+def test_a_learned_run_time_is_at_most_the_walltime(cluster):
+    # Ann's jobs took 10 and 20 s; one of hers that asks for 5 s at 75 ends by 80 for sure.
+    jobs = workload([*LEARNT, *HEAD, (75, 5, 1, 5)], user=["ann", "ann", "bob", "bob", "ann"])
+    assert starts(jobs, cluster(2), "easy:predictor=linear") == [0, 0, 30, 80, 75]
+    again = "easy:predictor=linear(capped=false)"
+    assert starts(jobs, cluster(2), again) == [0, 0, 30, 80, 85]
+
+
+def test_two_runs_with_a_learned_predictor_are_the_same():
+    rows = [(at, 5 + at % 11, 1 + at % 3, 60) for at in range(120)]
+    jobs = workload(rows, user=[f"u{at % 4}" for at in range(120)])
+    once, twice = (starts(jobs, 4, "easy:predictor=quantile(quantile=0.7)") for _ in range(2))
+    assert once == twice

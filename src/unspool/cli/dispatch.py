@@ -22,7 +22,7 @@ from unspool.cli.output import (
 from unspool.errors import InputError
 from unspool.faces.dispatch.compiled import ids_needed
 from unspool.faces.dispatch.experiment import read_experiment
-from unspool.faces.dispatch.outputs import metrics_text, summary_of, write_dispatched
+from unspool.faces.dispatch.outputs import metrics_text, summary_of, times_of, write_dispatched
 from unspool.faces.dispatch.running import run_experiment
 from unspool.results.store import check_free
 from unspool.workloads.recodex import JOB_IDS, read_jobs, read_refs
@@ -97,6 +97,11 @@ def dispatch(
         run = run_experiment(experiment, jobs, known, seed=seed, progress=progress, compiling=compiling_announcement)
     if (never := len(jobs) - run.outcome.finished) > 0:
         note(f"{counted(never, 'job')} never given to a worker by the dispatcher")
+    for part, times in times_of(run).items():
+        note(
+            f"{part}: {counted(int(times['inferences']), 'question')}, {times['inference_s_mean'] * 1e6:.0f} µs each; "
+            f"{counted(int(times['trainings']), 'training')} in {times['training_s']:.1f} s of real time"
+        )
     text = metrics_text(run, machine=machine, verbose=verbose)
     has_report = not (no_report or json)
     if out is not None:

@@ -14,8 +14,9 @@ from unspool.faces.dispatch.index import DurationIndex
 from unspool.faces.dispatch.simdex import Job, RefJob, Worker
 
 __all__ = [
-    "DurationFilter", "GroupAware", "JobCategory", "LeastWork", "OracleJobCategory", "PowerOfChoices", "RandomWorker",
-    "RoundRobin", "Selector", "ShortestQueue", "active_workers", "admitting", "estimated",
+    "DurationFilter", "GroupAware", "JobCategory", "LeastWork", "OracleJobCategory", "PowerOfChoices",
+    "PredictedCategory", "RandomWorker", "RoundRobin", "Selector", "ShortestQueue", "active_workers", "admitting",
+    "estimated",
 ]  # fmt: skip
 
 _NONE_ACTIVE = "No active workers available, unable to dispatch job."
@@ -131,6 +132,22 @@ class OracleJobCategory(JobCategory):
     def estimate(self, job: Job) -> float:
         """How long the job will run, exactly."""
         return job.duration
+
+
+class PredictedCategory(JobCategory):
+    """The duration filter of the original with a predictor that a strategy gives it; until then limits / 2."""
+
+    def __init__(self, ties: str = "lowest") -> None:
+        super().__init__(ties)
+        self.predictor: Any = None
+
+    def set_predictor(self, predictor: Any) -> None:
+        """From now on ask a function of a job for its duration."""
+        self.predictor = predictor
+
+    def estimate(self, job: Job) -> float:
+        """How long the job will run, as the predictor says."""
+        return job.limits / 2 if self.predictor is None else float(self.predictor(job))
 
 
 class Selector:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["BANDIT", "CHOICE", "NOISE", "TIES", "normal", "uniform"]
+__all__ = ["BANDIT", "CHOICE", "EXPLORING", "NOISE", "TIES", "normal", "uniform"]
 
 # A number never changes its meaning; those up to 99 are the engine's.
-CHOICE, TIES, NOISE, BANDIT = 101, 102, 103, 104
+CHOICE, TIES, NOISE, BANDIT, EXPLORING = 101, 102, 103, 104, 105
 
 _STEP = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1

@@ -10,7 +10,7 @@ from typing import Any
 from unspool.errors import InputError, UnknownName, UnspoolError, shown
 from unspool.faces.dispatch.calls import takes, wants_keyword
 from unspool.faces.dispatch.modules import StandIn
-from unspool.faces.dispatch.names import LATER, SIMDEX, known_names, target_of
+from unspool.faces.dispatch.names import SIMDEX, known_names, target_of
 from unspool.plugins import load as load_target
 
 __all__ = ["check_interface", "find_class", "made"]
@@ -29,11 +29,6 @@ _INTERFACE: Mapping[str, Sequence[tuple[str, tuple[int, ...], str]]] = {
 
 def find_class(kind: str, name: str, folder: Path, where: str) -> tuple[Any, bool]:
     """The class of a name and whether it is the user's: ours and Simdex's first, then files beside the experiment."""
-    if name in LATER:
-        raise InputError(
-            f"{where}: {name} is a neural component of Simdex, which comes with a later version (Dispatch II); "
-            f"until then name one of: {', '.join(known_names(kind))}"
-        )
     target = target_of(kind, name)
     if target is not None:
         return load_target(target), False

@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
-from unspool.faces.dispatch.names import LATER, SIMDEX, target_of
+from unspool.faces.dispatch.names import SIMDEX, target_of
 from unspool.faces.dispatch.simdex import Job, RefJob, Worker
 from unspool.plugins import load as load_target
 
@@ -42,7 +42,7 @@ class _Finder:
 
     def __init__(self, places: Sequence[str]) -> None:
         self.places = places
-        modules = {name.rsplit(".", 1)[0] for name in (*SIMDEX, *LATER)}
+        modules = {name.rsplit(".", 1)[0] for name in SIMDEX}
         above = {module.rsplit(".", at)[0] for module in modules for at in range(1, module.count(".") + 1)}
         self.names = modules | above | set(self.filled)
 

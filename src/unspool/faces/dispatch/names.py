@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["KINDS", "LATER", "NAMES", "SIMDEX", "known_names", "target_of"]
+__all__ = ["KINDS", "NAMES", "SIMDEX", "known_names", "target_of"]
 
 _HERE = "unspool.faces.dispatch"
 
@@ -16,6 +16,7 @@ NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "duration-filter": f"{_HERE}.dispatchers:DurationFilter",
             "job-category": f"{_HERE}.dispatchers:JobCategory",
             "oracle-job-category": f"{_HERE}.dispatchers:OracleJobCategory",
+            "predicted-category": f"{_HERE}.dispatchers:PredictedCategory",
             "selector": f"{_HERE}.dispatchers:Selector",
             "least-work": f"{_HERE}.dispatchers:LeastWork",
             "round-robin": f"{_HERE}.dispatchers:RoundRobin",
@@ -33,15 +34,23 @@ NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "noisy-oracle": f"{_HERE}.predictors:NoisyOracle",
             "index": f"{_HERE}.predictors:IndexPredictor",
             "statistics": f"{_HERE}.predictors:Statistics",
+            "boosting": f"{_HERE}.learned:Boosting",
+            "linear": f"{_HERE}.learned:Linear",
+            "quantile": f"{_HERE}.learned:Quantile",
+            "network": f"{_HERE}.learned:Network",
+            "embedding": f"{_HERE}.learned:Embedding",
         },
         "worker_selector": {
             "greedy": f"{_HERE}.selectors:GreedyFinish",
             "ucb": f"{_HERE}.selectors:Ucb",
             "thompson": f"{_HERE}.selectors:Thompson",
+            "contextual-bandit": f"{_HERE}.agents:ContextualBandit",
+            "deep-q": f"{_HERE}.agents:DeepQ",
         },
         "sa_strategy": {
             "simple": f"{_HERE}.strategies:SimpleStrategy",
             "category": f"{_HERE}.strategies:CategoryStrategy",
+            "network-category": f"{_HERE}.learned:NetworkCategory",
             "heuristic-limits": f"{_HERE}.strategies:HeuristicLimits",
             "pid-limits": f"{_HERE}.strategies:PidLimits",
             "on-off": f"{_HERE}.strategies:OnOff",
@@ -81,6 +90,14 @@ SIMDEX: Mapping[str, tuple[str, str]] = MappingProxyType(
             "duration_predictor",
             "index",
         ),
+        "experiments.user_experience_nn.dispatcher.JobCategoryDispatcher": ("dispatcher", "predicted-category"),
+        "experiments.user_experience_nn.sa_strategy.CategorySelfAdaptingStrategy": ("sa_strategy", "network-category"),
+        "duration_predictors.nn_duration_predictor.NNDurationPredictor": ("duration_predictor", "network"),
+        "duration_predictors.nn_embedding_duration_predictor.NNEmbeddingDurationPredictor": (
+            "duration_predictor",
+            "embedding",
+        ),
+        "worker_selectors.q_network_worker_selector.QNetworkWorkerSelector": ("worker_selector", "deep-q"),
         "metrics.default.JobDelayMetricsCollector": ("metrics", "delay"),
         "metrics.default.PowerMetricsCollector": ("metrics", "power"),
         "metrics.user_experience.UserExperienceMetricsCollector": ("metrics", "user-experience"),
@@ -89,15 +106,6 @@ SIMDEX: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """The class names of Simdex, and what they are here."""
-
-LATER = (
-    "experiments.user_experience_nn.dispatcher.JobCategoryDispatcher",
-    "experiments.user_experience_nn.sa_strategy.CategorySelfAdaptingStrategy",
-    "duration_predictors.nn_duration_predictor.NNDurationPredictor",
-    "duration_predictors.nn_embedding_duration_predictor.NNEmbeddingDurationPredictor",
-    "worker_selectors.q_network_worker_selector.QNetworkWorkerSelector",
-)
-"""Neural components of Simdex, which come with a later version (Dispatch II)."""
 
 
 def target_of(kind: str, name: str) -> str | None:

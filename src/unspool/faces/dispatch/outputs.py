@@ -25,6 +25,7 @@ __all__ = [
     "series_table",
     "settings_of",
     "summary_of",
+    "times_of",
     "write_dispatched",
 ]
 
@@ -75,6 +76,7 @@ def summary_of(run: Dispatched) -> dict[str, Any]:
     for metric in run.simulation.metrics:
         for name, value in values_of(metric).items():
             figures[_free(name, value, figures)] = value
+    figures.update(values_of(run.simulation.duration_predictor))
     return {
         "experiment": experiment.path.name,
         "workload": run.log.name,
@@ -86,6 +88,20 @@ def summary_of(run: Dispatched) -> dict[str, Any]:
         "jobs_never_dispatched": len(run.log) - outcome.finished,
         **figures,
     }
+
+
+def times_of(run: Dispatched) -> dict[str, dict[str, float]]:
+    """For each component that learns how often it was asked and trained, and the real time of that in seconds.
+
+    It is no part of the summary: two runs with one seed have the same figures, and never the same times.
+    """
+    simulation = run.simulation
+    parts = {
+        "duration_predictor": simulation.duration_predictor,
+        "worker_selector": simulation.worker_selector,
+        "sa_strategy": simulation.sa_strategy,
+    }
+    return {name: part.spent() for name, part in parts.items() if callable(getattr(part, "spent", None))}
 
 
 def _free(name: str, value: Any, figures: dict[str, Any]) -> str:
@@ -184,6 +200,8 @@ def write_dispatched(
         if run.experiment.compat == "fork":
             (into / "results.yaml").write_text(results_yaml(run), encoding="utf-8")
         write_json(into / "run.json", settings_of(run, command))
+        if times := times_of(run):
+            write_json(into / "times.json", times)
         if report:
             write_dispatch_report(into, into / REPORT)
 
