@@ -38,6 +38,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "multifactor": "unspool.policies.schedulers.ordered:Multifactor",
         "priority": "unspool.policies.schedulers.ordered:Priority",
         "random": "unspool.policies.schedulers.ordered:Random",
+        "rl": "unspool.rl.trained:Trained",
     },
     "orders": {
         "fcfs": "unspool.policies.orders:Fcfs",
@@ -100,6 +101,7 @@ def available(kind: str) -> dict[str, str]:
 def build(kind: str, text: str) -> Any:
     """Make a part from its name, with parameters where given: `easy`, `name:key=value,key=value`, `module:Name`.
 
+    A class that names its `positional` parameter takes that without its key: `rl:model.zip`.
     A part inside a parameter has its own in parentheses: `easy:order=multifactor(age=0,size=0)`.
     A class is called with the parameters; a function, which takes none, is returned as it is. A module is also looked
     for in the current folder.
@@ -117,7 +119,7 @@ def build(kind: str, text: str) -> Any:
     else:
         raise UnknownName(kind.removesuffix("s"), name, names, "or one of your own as module:Name")
     found = load(target)
-    parameters = parameters_of(rest, text)
+    parameters = parameters_of(_keyed(rest, getattr(found, "positional", None)), text)
     part = _made(found, parameters, text) if isinstance(found, type) else found
     if part is found and parameters:
         raise InputError(f"'{text}': {target} is no class and takes no parameters")
@@ -125,6 +127,13 @@ def build(kind: str, text: str) -> Any:
     if not ((may_be_function and callable(part)) or hasattr(part, method)):
         raise InputError(f"'{text}': {target} is no {kind.removesuffix('s')}; expected {expected}")
     return part
+
+
+def _keyed(text: str, positional: str | None) -> str:
+    """Parameters as text, the first one with the key that it may be given without."""
+    first = text.partition(",")[0]
+    is_bare = bool(first) and not first.partition("=")[0].isidentifier()
+    return f"{positional}={text}" if positional and is_bare else text
 
 
 def load(target: str) -> Any:
