@@ -12,8 +12,11 @@ from unspool.errors import InputError
 
 if TYPE_CHECKING:
     from unspool.rl.chooser import Chooser
+    from unspool.rl.choices import InstanceChoice, JobChoice, MachineChoice
     from unspool.rl.episodes import Episodes
+    from unspool.rl.instances import InstanceEnv
     from unspool.rl.jobs import JobEnv
+    from unspool.rl.machines import MachineEnv
     from unspool.rl.network import JobPolicy
     from unspool.rl.rewards import Reward
     from unspool.rl.sb3 import JobVecEnv
@@ -24,16 +27,24 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "Chooser": "chooser",
     "Episodes": "episodes",
+    "InstanceChoice": "choices",
+    "InstanceEnv": "instances",
+    "JobChoice": "choices",
     "JobEnv": "jobs",
     "JobPolicy": "network",
     "JobVecEnv": "sb3",
     "JobVectorEnv": "vector",
+    "MachineChoice": "choices",
+    "MachineEnv": "machines",
     "Reward": "rewards",
     "Trained": "trained",
     "Windows": "windows",
 }
 
-__all__ = ["Chooser", "Episodes", "JobEnv", "JobPolicy", "JobVecEnv", "JobVectorEnv", "Reward", "Trained", "Windows"]
+__all__ = [
+    "Chooser", "Episodes", "InstanceChoice", "InstanceEnv", "JobChoice", "JobEnv", "JobPolicy", "JobVecEnv",
+    "JobVectorEnv", "MachineChoice", "MachineEnv", "Reward", "Trained", "Windows",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

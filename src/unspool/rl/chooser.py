@@ -1,4 +1,4 @@
-"""A trained agent as a scheduler: what it was shown in training it is shown in any run."""
+"""An agent as a scheduler: what it was shown in training it is shown in any run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from unspool.engine.state import Array
-from unspool.errors import DecisionError, InputError
+from unspool.errors import DecisionError
 from unspool.policies.base import Decision
 from unspool.policies.view import View
-from unspool.simulation.choosing import GLOBALS, PER_JOB, anyone_fits, look, start_chosen
+from unspool.rl.choices import Choice, JobChoice
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
@@ -20,41 +20,37 @@ __all__ = ["Chooser"]
 
 
 class Chooser:
-    """A scheduler that asks `choose(seen, mask)` for an action, as `JobEnv` does, until it waits or nothing fits.
+    """A scheduler that asks `choose(seen, mask)` for actions, as an environment does; without a choice, as `JobEnv`.
 
     `seen` is a row of numbers and `mask` says what is allowed; an action that is not counts as the first that is.
-    Starts are carried out at once, as those of a built-in that `view.let_decide` calls.
+    What is chosen is carried out at once, as by a built-in that `view.let_decide` calls.
     """
 
     version: ClassVar[int] = 1
 
-    def __init__(self, choose: Callable[[Array, Array], int], window: int = 32, name: str = "chooser") -> None:
-        if window < 1:
-            raise InputError(f"window is {window}; expected 1 job or more")
+    def __init__(
+        self, choose: Callable[[Array, Array], int], choice: Choice | None = None, name: str = "chooser"
+    ) -> None:
         self.choose = choose
-        self.window = window
+        self.choice: Choice = JobChoice() if choice is None else choice
         self.name = name
-        self._seen = np.zeros(GLOBALS + PER_JOB * window, np.float32)
-        self._mask = np.zeros(window + 1, np.bool_)
-        self._jobs = np.full(window, -1, np.int64)
+        self._seen = np.zeros(self.choice.length, np.float32)
+        self._mask = np.zeros(self.choice.actions, np.bool_)
 
     def decide(self, view: View) -> Iterable[Decision]:
-        """Start what the agent chooses at this instant."""
+        """Do what the agent chooses at this instant."""
         engine: Engine = view._seen  # type: ignore[assignment]
-        engine.platform.refuse_cloud("an agent that chooses jobs")
-        total = float(engine.platform.cores)
-        while anyone_fits(engine.core, engine.place, self.window):
-            look(engine.core, engine.place, total, self._seen, self._mask, self._jobs)
-            action = int(self.choose(self._seen, self._mask))
-            if not 0 <= action <= self.window:
-                raise DecisionError(f"{self.name} chose {action}; expected a number from 0 to {self.window}")
-            if not self._mask[action]:
-                action = int(self._mask.argmax())
-            if action == self.window:
+        choice, mask = self.choice, self._mask
+        choice.begin(engine)
+        while choice.is_due(engine):
+            choice.look(engine, self._seen, mask)
+            action = int(self.choose(self._seen, mask))
+            if not 0 <= action < len(mask):
+                raise DecisionError(f"{self.name} chose {action}; expected a number from 0 to {len(mask) - 1}")
+            if choice.act(engine, action if mask[action] else int(mask.argmax())):
                 break
-            engine.make_room()
-            start_chosen(engine.core, engine.place, int(self._jobs[action]))
         return ()
 
     def __deepcopy__(self, _: dict[int, Any]) -> Chooser:
-        return Chooser(self.choose, self.window, self.name)  # the agent is the same: it keeps nothing of a run
+        # The agent is the same: it keeps nothing of a run.
+        return Chooser(self.choose, self.choice.fresh(), self.name)

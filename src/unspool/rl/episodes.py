@@ -11,10 +11,9 @@ import numpy as np
 from unspool.engine.state import DECIDE, DONE, Array
 from unspool.errors import InputError, RunError
 from unspool.rl.rewards import Reward
-from unspool.rl.spaces import length_of
 from unspool.rl.windows import Window, Windows
 from unspool.simulation.batch import ADVANCE, SKIP, Batch
-from unspool.simulation.choosing import LEDGER
+from unspool.simulation.choosing import GLOBALS, LEDGER, PER_JOB
 
 __all__ = ["Episodes"]
 
@@ -35,6 +34,8 @@ class Episodes:
         most_steps: int | None = None,
         threads: int = 1,
     ) -> None:
+        if window < 1:
+            raise InputError(f"window is {window}; expected 1 job or more")
         if runs < 1 or not 1 <= threads <= runs:
             raise InputError(f"{runs} environments on {threads} threads; expected 1 or more, and no more threads")
         problem = windows.posed()
@@ -47,7 +48,7 @@ class Episodes:
         self.windows, self.reward = windows, reward
         self.runs, self.window = runs, window
         self.most_steps = most_steps
-        self.batch = Batch(problem, runs, windows.most_jobs, window, length_of(window))
+        self.batch = Batch(problem, runs, windows.most_jobs, window, GLOBALS + PER_JOB * window)
         self.seen, self.mask = self.batch.seen, self.batch.mask
         self.steps = np.zeros(runs, np.int64)
         self.returns = np.zeros(runs)

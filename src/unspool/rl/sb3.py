@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import seeding
 from stable_baselines3.common.vec_env import VecEnv
 
 from unspool.engine.state import Array
 from unspool.rl.episodes import Episodes
 from unspool.rl.rewards import Reward
-from unspool.rl.spaces import job_spaces
 from unspool.rl.windows import Windows
 
 __all__ = ["JobVecEnv"]
@@ -36,7 +36,8 @@ class JobVecEnv(VecEnv):  # type: ignore[misc]
             windows, num_envs, window=window, reward=Reward.parse(reward), most_steps=most_steps, threads=threads
         )
         self.render_mode = None
-        super().__init__(num_envs, *job_spaces(window))
+        length = self.episodes.seen.shape[1]
+        super().__init__(num_envs, Box(0.0, 1.0, (length,), np.float32), Discrete(window + 1))
         self._seed_all(seed)
         self._actions: Array = np.zeros(num_envs, np.int64)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from unspool.engine.state import Array
 from unspool.errors import InputError, UnknownName
+from unspool.rl.choices import choice_like
 from unspool.rl.chooser import Chooser
-from unspool.simulation.choosing import GLOBALS, PER_JOB
 
 __all__ = ["Trained"]
 
@@ -25,7 +25,9 @@ _ALGORITHMS = {
 
 
 class Trained(Chooser):
-    """A model that was trained on `JobEnv`, `JobVectorEnv` or `JobVecEnv` and saved; it takes its most likely action.
+    """A model that was trained on an environment of `unspool.rl` and saved; it takes its most likely action.
+
+    What it chooses, jobs, machines or instances, is told by how many numbers it sees.
 
     An algorithm without a mask may ask for what is not allowed; the first that is then counts, as in training.
     A model is code: load only those that you trust.
@@ -39,13 +41,14 @@ class Trained(Chooser):
         self.path, self.algorithm = fspath(model), algorithm
         self._model = _loaded(Path(self.path), _ALGORITHMS[algorithm])
         self._takes_mask = algorithm == "maskable-ppo"
-        window = int(getattr(self._model.action_space, "n", 0)) - 1
-        if window < 1 or self._model.observation_space.shape != (GLOBALS + PER_JOB * window,):
+        shape = self._model.observation_space.shape or ()
+        choice = choice_like(shape[0], int(getattr(self._model.action_space, "n", 0))) if len(shape) == 1 else None
+        if choice is None:
             raise InputError(
                 f"{self.path}: the model sees {self._model.observation_space} and chooses from "
-                f"{self._model.action_space}; expected one that was trained on unspool.rl.JobEnv of this version"
+                f"{self._model.action_space}; expected one that was trained on an environment of unspool.rl"
             )
-        super().__init__(self._most_likely, window, f"rl:{self.path}")
+        super().__init__(self._most_likely, choice, f"rl:{self.path}")
 
     def _most_likely(self, seen: Array, mask: Array) -> int:
         named: dict[str, Any] = {"action_masks": mask} if self._takes_mask else {}
@@ -55,7 +58,7 @@ class Trained(Chooser):
     def __deepcopy__(self, _: dict[int, Any]) -> Trained:
         twin = object.__new__(Trained)
         twin.__dict__.update(self.__dict__)
-        Chooser.__init__(twin, twin._most_likely, self.window, self.name)
+        Chooser.__init__(twin, twin._most_likely, self.choice.fresh(), self.name)
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
@@ -13,9 +14,8 @@ from unspool.engine.state import Array
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.rl.episodes import Episodes
-from unspool.rl.jobs import windows_of
+from unspool.rl.env import windows_of
 from unspool.rl.rewards import Reward
-from unspool.rl.spaces import job_spaces
 from unspool.rl.windows import Windows
 
 __all__ = ["JobVectorEnv"]
@@ -45,11 +45,12 @@ class JobVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.num_envs = num_envs
-        self.single_observation_space, self.single_action_space = job_spaces(window)
         windows = windows_of(workload, platform, jobs, seconds)
         self.episodes = Episodes(
             windows, num_envs, window=window, reward=Reward.parse(reward), most_steps=most_steps, threads=threads
         )
+        self.single_observation_space = Box(0.0, 1.0, (self.episodes.seen.shape[1],), np.float32)
+        self.single_action_space = Discrete(window + 1)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._has_generators = False

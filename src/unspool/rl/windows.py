@@ -11,6 +11,7 @@ from unspool.engine.setup import Problem, pose
 from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
+from unspool.simulation.engine import Engine
 
 __all__ = ["Window", "Windows"]
 
@@ -56,6 +57,10 @@ class Windows:
         """The jobs of a window, times as in the log."""
         first, count = window
         return self.log[first : first + count]
+
+    def engine(self, window: Window) -> Engine:
+        """A run over a window that is about to begin."""
+        return Engine(self.workload(window), self.platform)
 
     def draw(self, random: np.random.Generator) -> Window:
         """A window that begins anywhere; one of seconds that has no job is drawn again."""
