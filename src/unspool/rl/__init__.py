@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from unspool.errors import InputError
 
 if TYPE_CHECKING:
-    from unspool.rl.chooser import Chooser
     from unspool.rl.choices import InstanceChoice, JobChoice, MachineChoice
+    from unspool.rl.chooser import Chooser
+    from unspool.rl.dispatcher import TrainedDispatcher, WorkerChooser
     from unspool.rl.episodes import Episodes
     from unspool.rl.instances import InstanceEnv
     from unspool.rl.jobs import JobEnv
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from unspool.rl.trained import Trained
     from unspool.rl.vector import JobVectorEnv
     from unspool.rl.windows import Windows
+    from unspool.rl.workers import WorkerEnv
 
 _MODULE_OF = {
     "Chooser": "chooser",
@@ -38,12 +40,16 @@ _MODULE_OF = {
     "MachineEnv": "machines",
     "Reward": "rewards",
     "Trained": "trained",
+    "TrainedDispatcher": "dispatcher",
     "Windows": "windows",
+    "WorkerChooser": "dispatcher",
+    "WorkerEnv": "workers",
 }
 
 __all__ = [
     "Chooser", "Episodes", "InstanceChoice", "InstanceEnv", "JobChoice", "JobEnv", "JobPolicy", "JobVecEnv",
-    "JobVectorEnv", "MachineChoice", "MachineEnv", "Reward", "Trained", "Windows",
+    "JobVectorEnv", "MachineChoice", "MachineEnv", "Reward", "Trained", "TrainedDispatcher",
+    "Windows", "WorkerChooser", "WorkerEnv",
 ]  # fmt: skip
 
 

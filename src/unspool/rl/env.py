@@ -76,9 +76,7 @@ class EngineEnv(gymnasium.Env):  # type: ignore[misc]
         self.engine: Engine | None = None
         self.workload: Workload | None = None
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """A new episode; `options={"window": (first, count)}` says over which jobs, else they are drawn."""
         super().reset(seed=seed)
         window = (options or {}).get("window") or self.windows.draw(self.np_random)

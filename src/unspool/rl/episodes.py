@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,8 @@ class Episodes:
         state = problem.state
         if state.links is not None or state.fluid is not None or state.elastic is not None:
             raise InputError(
-                f"{windows.log.name} on {windows.platform.name}: jobs that wait for others, share a network or run in a "
-                "cloud cannot be run side by side; use JobEnv"
+                f"{windows.log.name} on {windows.platform.name}: jobs that wait for others, share a network or run in "
+                "a cloud cannot be run side by side; use JobEnv"
             )
         self.windows, self.reward = windows, reward
         self.runs, self.window = runs, window
@@ -58,7 +59,7 @@ class Episodes:
         self._scale = np.zeros((runs, LEDGER))
         self._random = [np.random.default_rng() for _ in range(runs)]
         edges = np.linspace(0, runs, threads + 1).astype(int).tolist()
-        self._parts = list(zip(edges[:-1], edges[1:], strict=True))
+        self._parts = list(pairwise(edges))
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def seed(self, generators: Sequence[np.random.Generator]) -> None:

@@ -57,7 +57,7 @@ class _Scores(nn.Module):  # type: ignore[misc]
 
     def _critic(self, whole: torch.Tensor, each: torch.Tensor, is_there: torch.Tensor) -> torch.Tensor:
         mean = each.sum(dim=1) / is_there.sum(dim=1).clamp(min=1.0)
-        return self.worth(torch.cat([whole, mean, each.amax(dim=1)], dim=1))  # type: ignore[no-any-return]
+        return self.worth(torch.cat([whole, mean, each.amax(dim=1)], dim=1))
 
 
 class JobPolicy(MaskableActorCriticPolicy):  # type: ignore[misc]

@@ -13,8 +13,8 @@ from gymnasium.vector.utils import batch_space
 from unspool.engine.state import Array
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.rl.episodes import Episodes
 from unspool.rl.env import windows_of
+from unspool.rl.episodes import Episodes
 from unspool.rl.rewards import Reward
 from unspool.rl.windows import Windows
 

@@ -1,4 +1,4 @@
-"""Windows of a log, each of which is an episode: so many jobs in a row, or what was submitted within so many seconds."""
+"""Windows of a log, each an episode: so many jobs in a row, or what was submitted within so many seconds."""
 
 from __future__ import annotations
 

@@ -8,11 +8,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from unspool.engine.bitset import word_count
 from unspool.engine.compiled import compiled, unlocked
 from unspool.engine.setup import Problem
-from unspool.engine.state import CLOCK, DECIDE, DONE, EVENT, FATE, JOB, WAITING, WORD, Array, Core, Place, State
-from unspool.engine.bitset import word_count
-from unspool.engine.state import ATTEMPT, ENDING, ROW
+from unspool.engine.state import (
+    ATTEMPT,
+    CLOCK,
+    DECIDE,
+    DONE,
+    ENDING,
+    EVENT,
+    FATE,
+    JOB,
+    ROW,
+    WAITING,
+    WORD,
+    Array,
+    Core,
+    Place,
+    State,
+)
 from unspool.simulation.choosing import LEDGER, accrue, anyone_fits, look, start_chosen
 from unspool.simulation.instants import to_next_decision
 
@@ -114,8 +129,9 @@ def step_many(
                 cores.clock[run], cores.jobs[run][:count], cores.fate[run][:count], cores.attempts[run][:count],
                 cores.events[run], cores.running[run], cores.waiting[run][:count], cores.words[run][:words],
             )  # fmt: skip
-            place = _place_of(places, run)
-            status[run] = _step_one(core, place, actions[run], total, tariff, seen[run], mask[run], jobs[run], ledger[run])
+            status[run] = _step_one(
+                core, _place_of(places, run), actions[run], total, tariff, seen[run], mask[run], jobs[run], ledger[run]
+            )
 
 
 @compiled

@@ -26,7 +26,7 @@ _SOME = 32.0
 
 @inlined
 def _head(core: Core) -> int:
-    return core.waiting[core.clock[0]["first"]]["job"] if core.clock[0]["queued"] > 0 else -1  # type: ignore[no-any-return]
+    return core.waiting[core.clock[0]["first"]]["job"] if core.clock[0]["queued"] > 0 else -1
 
 
 @compiled

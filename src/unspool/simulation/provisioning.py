@@ -15,7 +15,17 @@ from unspool.engine.selection import pick
 from unspool.engine.starts import start_on_picked
 from unspool.engine.state import NEVER, Array, Core, Elastic, Place
 
-__all__ = ["PER_OFFER", "PLANS", "SIGHT", "ask_again", "look_at_offers", "spent", "start_for", "start_fitting", "unserved"]
+__all__ = [
+    "PER_OFFER",
+    "PLANS",
+    "SIGHT",
+    "ask_again",
+    "look_at_offers",
+    "spent",
+    "start_fitting",
+    "start_for",
+    "unserved",
+]
 
 PLANS = 2  # on demand, and spot
 # Queue, running jobs, instances, free cores; the job's hosts, cores a host, memory a host, estimate, wait, losses.
