@@ -27,7 +27,7 @@ _ALGORITHMS = {
 
 
 class Trained(Chooser):
-    """A model that was trained on an environment of `unspool.rl` and saved; it takes its most likely action.
+    """A saved model of an agent that was trained in `unspool.rl`; it takes its most likely action.
 
     What it chooses, jobs, machines or instances, is told by how many numbers it sees. An algorithm without a mask may
     ask for what is not allowed; the first that is then counts, as in training. A model is code: load only those that
