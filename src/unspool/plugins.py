@@ -39,6 +39,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "multifactor": "unspool.policies.schedulers.ordered:Multifactor",
         "priority": "unspool.policies.schedulers.ordered:Priority",
         "random": "unspool.policies.schedulers.ordered:Random",
+        "rl": "unspool.rl.trained:Trained",
     },
     "orders": {
         "fcfs": "unspool.policies.orders:Fcfs",
@@ -110,6 +111,7 @@ def available(kind: str) -> dict[str, str]:
 def build(kind: str, text: str) -> Any:
     """Make a part from its name, with parameters where given: `easy`, `name:key=value,key=value`, `module:Name`.
 
+    A class that names its `positional` parameter takes that without its key: `rl:model.zip`.
     A part inside a parameter has its own in parentheses: `easy:order=multifactor(age=0,size=0)`. Any scheduler takes
     `sleep_after` and `power_cap` (`unspool.policies.schedulers.sleeping`).
     A class is called with the parameters; a function, which takes none, is returned as it is. A module is also looked
@@ -128,7 +130,7 @@ def build(kind: str, text: str) -> Any:
     else:
         raise UnknownName(kind.removesuffix("s"), name, names, "or one of your own as module:Name")
     found = load(target)
-    parameters = parameters_of(rest, text)
+    parameters = parameters_of(_keyed(rest, getattr(found, "positional", None)), text)
     sleeping = {key: parameters.pop(key) for key in _SLEEPING_KEYS if kind == "schedulers" and key in parameters}
     part = _made(found, parameters, text) if isinstance(found, type) else found
     if part is found and parameters:
@@ -137,6 +139,13 @@ def build(kind: str, text: str) -> Any:
     if not ((may_be_function and callable(part)) or hasattr(part, method)):
         raise InputError(f"'{text}': {target} is no {kind.removesuffix('s')}; expected {expected}")
     return _made(partial(load(_SLEEPING), part), sleeping, text) if sleeping else part
+
+
+def _keyed(text: str, positional: str | None) -> str:
+    """Parameters as text, the first one with the key that it may be given without."""
+    first = text.partition(",")[0]
+    is_bare = bool(first) and not first.partition("=")[0].isidentifier()
+    return f"{positional}={text}" if positional and is_bare else text
 
 
 def load(target: str) -> Any:

@@ -175,7 +175,7 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["three.csv", "-p", "4", "--policy", "esay"],
          "unknown scheduler 'esay'; did you mean 'easy'? Known: cheapest-fit, conservative, easy, f1, f2, f3, "
          "f4, fcfs, filler, largest-size, least-added-cost, ljf, "
-         "multifactor, priority, random, saf, sjf, unicef, wfp3, or one of your own as module:Name"),
+         "multifactor, priority, random, rl, saf, sjf, unicef, wfp3, or one of your own as module:Name"),
         (["three.csv", "-p", "4", "--policy", "fcfs:order=sjf"],
          "'fcfs:order=sjf': got an unexpected keyword argument 'order'"),
         (["three.csv", "-p", "4", "--policy", "multifactor:half_life_s=0"],

@@ -68,8 +68,8 @@ def broken(policy, **options):
     return [verdict.law for verdict in unspool.check_policy(policy, workloads=12, **options).violations]
 
 
-# Those that start machines need a cloud, and are held against twins there.
-@pytest.mark.parametrize("policy", [name for name in BUILT_IN["schedulers"] if name not in PLACEMENTS])
+# Those that start machines need a cloud, and are held against twins there; rl needs a model (tests/rl).
+@pytest.mark.parametrize("policy", [name for name in BUILT_IN["schedulers"] if name not in (*PLACEMENTS, "rl")])
 def test_every_built_in_passes_with_the_laws_of_its_own(policy):
     report = unspool.check_policy(policy, laws=[policy] if policy in POLICY_LAWS else [], workloads=12)
     assert report.ok, str(report)

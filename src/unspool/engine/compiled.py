@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
-__all__ = ["cache_folder", "compiled", "inlined", "is_cached", "source_digest"]
+__all__ = ["cache_folder", "compiled", "inlined", "is_cached", "source_digest", "unlocked"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,12 +79,17 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     return _compile(function, "always")
 
 
-def _compile(function: Callable[P, R], inline: str) -> Callable[P, R]:
+def unlocked(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile so that other threads go on meanwhile: for entries that work on arrays that are theirs alone."""
+    return _compile(function, "never", nogil=True)
+
+
+def _compile(function: Callable[P, R], inline: str, nogil: bool = False) -> Callable[P, R]:
     decorate: Any = njit
     try:
-        return cast(Callable[P, R], decorate(cache=True, inline=inline, _nrt=False)(function))
+        return cast(Callable[P, R], decorate(cache=True, inline=inline, nogil=nogil, _nrt=False)(function))
     except (TypeError, KeyError):
-        return cast(Callable[P, R], decorate(cache=True, inline=inline)(function))
+        return cast(Callable[P, R], decorate(cache=True, inline=inline, nogil=nogil)(function))
 
 
 def is_cached() -> bool:

@@ -15,7 +15,7 @@ from unspool.policies.dispatchers.queues import NOBODY, SIMPLE
 from unspool.simulation.dispatching import EXACT, FORK, ORIGINAL, run_desk
 from unspool.simulation.latebinding import run_late
 
-__all__ = ["MODES", "Columns", "DeskRun", "run_workers"]
+__all__ = ["MODES", "Columns", "DeskRun", "run_workers", "tables_of"]
 
 MODES = {"none": EXACT, "original": ORIGINAL, "fork": FORK}
 """How it is decided what is seen when, by the name that an experiment gives."""
@@ -77,7 +77,7 @@ def run_workers(
     With `late_binding` (`simulation/latebinding.py`) workers take jobs when they are free, and a job that is shorter
     goes before one that has waited for 1 / `ageing` times the difference.
     """
-    tasks, refs, known = _tables(jobs, references)
+    tasks, refs, known = tables_of(jobs, references)
     desk = np.zeros(1, DESK)
     desk["period"], desk["factor"] = period, factor
     desk["dispatcher"], desk["predictor"], desk["strategy"], desk["mode"] = dispatcher, predictor, strategy, mode
@@ -123,7 +123,7 @@ def _with_room(state: Desk, done: int, strategy: int) -> Desk:
     return state._replace(turns=turns)
 
 
-def _tables(jobs: Columns, references: Columns | None) -> tuple[Array, Array, Array]:
+def tables_of(jobs: Columns, references: Columns | None) -> tuple[Array, Array, Array]:
     """Arrays of jobs and references, and the table of sums: exercises first, then pairs with runtimes."""
     tasks = np.empty(len(jobs), TASK)
     refs = np.zeros(0 if references is None else len(references), REFERENCE)

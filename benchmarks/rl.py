@@ -1,0 +1,95 @@
+"""Decisions a second: a bare loop of Gymnasium, one environment, and many in one compiled call; python -m benchmarks.rl
+
+Each rate is the best of three, with the number of decisions asserted: decisions per CPU second, with two threads per
+second of the wall clock. The agent takes the first action that is allowed.
+"""
+
+import sys
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from unspool.model.platform import Platform
+from unspool.platforms import read_platform
+from unspool.rl import JobEnv, JobVectorEnv, Windows
+from unspool.workloads.generators import lublin
+
+CORES = 256
+WINDOW = 32
+JOBS = 256
+
+
+class Bare(gymnasium.Env):
+    """Does nothing: what a step costs at the least."""
+
+    def __init__(self):
+        self.observation_space = Box(0.0, 1.0, (JobEnv(LOG, CORES, window=WINDOW).observation_space.shape[0],))
+        self.action_space = Discrete(WINDOW + 1)
+        self._seen = np.zeros(self.observation_space.shape, np.float32)
+        self._mask = np.ones(WINDOW + 1, np.bool_)
+        self._left = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._left = 300
+        return self._seen.copy(), {"action_mask": self._mask.copy()}
+
+    def step(self, action):
+        self._left -= 1
+        return self._seen.copy(), 0.0, self._left == 0, False, {"action_mask": self._mask.copy()}
+
+
+LOG = lublin(10_000, CORES, 0.9, 1)
+
+
+def one(env, decisions):
+    done = 0
+    _, info = env.reset(seed=1)
+    began = time.process_time()
+    while done < decisions:
+        _, _, terminated, truncated, info = env.step(info["action_mask"].argmax())
+        done += 1
+        if terminated or truncated:
+            _, info = env.reset()
+    return done / (time.process_time() - began)
+
+
+def many(env, decisions, threads):
+    clock = time.process_time if threads == 1 else time.perf_counter
+    done = ended = 0
+    _, info = env.reset(seed=1)
+    began = clock()
+    while done < decisions:
+        _, _, terminated, _, info = env.step(info["action_mask"].argmax(axis=1))
+        done += env.num_envs
+        ended += int(terminated.sum())
+    rate = done / (clock() - began)
+    assert ended * JOBS <= done, "every job of an episode is a decision, at least"
+    return rate
+
+
+def main():
+    decisions = 20_000 if "--quick" in sys.argv else 100_000
+    pool, machines = Platform.pool(CORES), read_platform("32x8")
+    rows = [("bare Gymnasium loop, no simulation", lambda: one(Bare(), decisions))]
+    rows += [(f"JobEnv, {name}", lambda where=where: one(JobEnv(LOG, where, window=WINDOW), decisions))
+             for name, where in (("pool", pool), ("32x8", machines))]  # fmt: skip
+    for name, where in (("pool", pool), ("32x8", machines)):
+        windows = Windows(LOG, where, jobs=JOBS)
+        for threads in (1, 2):
+            rows.append((
+                f"JobVectorEnv(256), {name}, {threads} thread{'s'[: threads - 1]}",
+                lambda windows=windows, threads=threads: many(
+                    JobVectorEnv(256, windows, window=WINDOW, threads=threads), 10 * decisions, threads
+                ),
+            ))  # fmt: skip
+    print("| what | decisions/s |\n| --- | --- |")
+    for name, measure in rows:
+        measure()  # compiles
+        print(f"| {name} | {max(measure() for _ in range(3)):,.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
