@@ -117,9 +117,15 @@ def test_what_we_do_not_have_is_skipped_with_its_reason(written):
     assert written(scheduler=["batsched", "-v", "random"]).skipped == "batsched's random has no equivalent here"
 
 
-@pytest.mark.parametrize("kind", ["smpi", "usage_trace"])
-def test_replays_are_compared_but_for_their_last_message(written, kind):
-    trace = {"type": kind, "trace": "x"}
+def test_usage_traces_are_never_compared_to_the_last_decimal(written):
+    trace = {"type": "usage_trace", "trace": "x"}
+    own = {"platform": "own/p.xml"}
+    assert written({"p": {"type": "delay"}, "q": trace}, **own).is_exact
+    assert not written({"p": {"type": "composed", "seq": ["q", "p"]}, "q": trace}, **own).is_exact
+
+
+def test_replays_are_compared_but_for_their_last_message(written):
+    trace = {"type": "smpi", "trace": "x"}
     assert not written({"p": {"type": "delay"}, "q": trace}).replays
     assert written({"p": {"type": "composed", "seq": ["q", "p"]}, "q": trace}).replays
 

@@ -6,9 +6,10 @@ waking 10 s at 150 W.
 
 import pytest
 from tests.power_build import logged, powered, working
+from tests.smpi_build import write_trace
 
 from unspool.errors import DecisionError, InputError
-from unspool.model.profile import Delay, HomogeneousTask, Task
+from unspool.model.profile import Delay, HomogeneousTask, Task, Trace
 from unspool.policies.base import SetPstate, Start, WakeAt
 from unspool.results.run import run
 
@@ -188,3 +189,16 @@ def test_only_machines_that_can_sleep_do():
 def test_times_and_watts_that_make_no_sense_are_refused(policy):
     with pytest.raises(InputError, match="expected"):
         run(logged([(0, 1, 1)]), powered(1), policy)
+
+
+def test_ranks_of_mpi_programs_draw_while_they_compute(tmp_path):
+    # One computes for 10 s and the other for 4 s, and waits for it; beside them, a task of 5 s on a machine of its own.
+    scripts = ["compute 1e10", "barrier"], ["compute 4e9", "barrier", "sleep 1"]
+    trace = Trace("smpi", str(write_trace(tmp_path, scripts)))
+    jobs = working([(0.0, "mpi", 2), (0.0, "t", 1)], {"mpi": trace, "t": HomogeneousTask(5e9, 0.0)})
+    result = run(jobs, powered(3), "fcfs", energy=True)
+    until = result.jobs["finish_time"].max()
+    assert until == pytest.approx(11.0, abs=0.1)
+    expected = [10 * 200 + (until - 10) * 100, 4 * 200 + (until - 4) * 100, 5 * 200 + (until - 5) * 100]
+    assert result.machines["energy_j"].to_list() == pytest.approx(expected, rel=1e-9)
+    assert result.jobs["energy_j"].to_list() == pytest.approx([expected[0] + expected[1], 1000.0], rel=1e-9)

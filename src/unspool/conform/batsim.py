@@ -33,7 +33,6 @@ SHIFT_S, SHIFT_PART = 0.05, 1e-4  # by how much times on other platforms may dif
 _TIE_S = 1e-6  # starts of ours that are nearer than this are at one time
 _JOBS = "out_jobs.csv"
 _KEY = ("workload_name", "job_id")
-_REPLAYED = ("smpi", "usage_trace")
 _TIMES = ("starting_time", "execution_time", "finish_time", "waiting_time")
 _UNSUPPORTED = {
     "--enable-dynamic-jobs": "jobs that the scheduler submits",
@@ -80,7 +79,8 @@ class BatsimCase:
     """A run: its inputs, Batsim's further arguments, and our equivalent of its scheduler.
 
     Machines have Batsim v4's order, that of the hosts' names as text. `is_exact`: execution times are compared to six
-    decimals, but for the last message of a replay. `skipped` says why it cannot be run, and is None where it can.
+    decimals, but for the last message of a replay; not with usage traces, whose messages take longer. `skipped` says
+    why it cannot be run, and is None where it can.
     """
 
     name: str
@@ -185,6 +185,8 @@ def read_case(path: Path) -> BatsimCase:
     workload = root / written.workload
     made = equivalent(written.scheduler) if written.scheduler else "it had no scheduler"
     reason = _cannot(written) or (made if isinstance(made, str) else None)
+    has_profiles = reason is None and written.workload_flag not in _WORKFLOW
+    kinds = _kinds_used(decoded(workload, _Jobs)) if has_profiles else set()
     return BatsimCase(
         name=path.parent.name,
         platform=root / written.platform,
@@ -192,9 +194,10 @@ def read_case(path: Path) -> BatsimCase:
         arguments=tuple(str(root / word[1:]) if word.startswith("@") else word for word in written.batsim_args),
         scheduler=None if isinstance(made, str) else made,
         recorded=path.parent / _JOBS,
-        is_exact=written.platform.startswith("own/") or written.workload.startswith("own/"),
+        is_exact=(written.platform.startswith("own/") or written.workload.startswith("own/"))
+        and "usage_trace" not in kinds,
         skipped=reason,
-        replays=reason is None and _replays(written, workload),
+        replays="smpi" in kinds,
         is_workflow=written.workload_flag in _WORKFLOW,
     )
 
@@ -207,11 +210,6 @@ def _cannot(written: _Written) -> str | None:
     if written.batsim_exit_code != 0:
         return f"the recorded run failed, with exit code {written.batsim_exit_code}"
     return None
-
-
-def _replays(written: _Written, workload: Path) -> bool:
-    """Whether jobs replay traces, of which Batsim learns the end by a message over the network."""
-    return written.workload_flag == "-w" and not _kinds_used(decoded(workload, _Jobs)).isdisjoint(_REPLAYED)
 
 
 def _kinds_used(content: _Jobs) -> set[str]:
