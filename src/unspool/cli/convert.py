@@ -117,7 +117,11 @@ def _trace(folder: Path, target: Path, window: str | None, *, force: bool) -> in
     refuse_existing(target, force=force)
     with Announcement(f"reading {folder} …"):
         results = read_results(folder)
-    begin, end = (None, None) if window is None else (_since_origin(edge, results[0]) for edge in transform.window_edges(window, "--window"))
+    begin, end = (
+        (None, None)
+        if window is None
+        else (_since_origin(edge, results[0]) for edge in transform.window_edges(window, "--window"))
+    )
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"--window {shown(str(window))}: expected an end after the beginning")
     with Announcement(f"writing {target} …"), replaced(target, force=force) as file:

@@ -271,9 +271,7 @@ def _search(given: Any) -> Search | None:
     seed = given.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
         raise InputError(f"[search] seed: is {shown(str(seed))}; expected a whole number from 0 to 4294967295")
-    return Search(
-        tuple(objectives), _whole(given, "trials", 100, 10**6), seed, _whole(given, "at_once", 8, 10**4)
-    )
+    return Search(tuple(objectives), _whole(given, "trials", 100, 10**6), seed, _whole(given, "at_once", 8, 10**4))
 
 
 def _slowest(each: Dimension) -> tuple[bool, bool]:

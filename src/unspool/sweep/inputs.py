@@ -1,4 +1,4 @@
-"""The files that runs need, brought together once: logs as Arrow files that workers map, all else as it is.
+"""The files that runs need, brought together once: logs as Arrow files that are mapped, all else as it is.
 
 Every file is named after its content, so that what is found under a name is what was meant.
 """
@@ -200,10 +200,10 @@ def located(ref: Ref, path: str | None = None) -> str:
 
 
 def read_log_ref(ref: Ref, format: str | None, columns: Mapping[str, str] | None) -> Workload:
-    """The log of a reference: mapped into memory if it is an Arrow file, so that processes share it."""
+    """The log of a reference; an Arrow file is mapped while it is read, and nothing in it is parsed."""
     if not ref.more:
         return read_workload(located(ref), format, columns)
-    table = pl.read_ipc(located(ref), memory_map=True)
+    table = pl.read_ipc(located(ref))
     facts = json.loads(Path(located(ref, ref.more[0])).read_text(encoding="utf-8"))
     facts["notes"] = tuple(facts["notes"])
     facts["rejected"] = pl.DataFrame(facts["rejected"], schema=REJECTED_SCHEMA)

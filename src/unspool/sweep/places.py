@@ -34,7 +34,7 @@ class Place:
 
 
 def local_place(processes: int) -> Place:
-    """So many processes of this machine. Each maps the logs, and takes the compiled loop from the cache on disk."""
+    """So many processes of this machine. Each reads a log once, and takes the compiled loop from the cache on disk."""
     if processes < 1:
         raise InputError(f"-j {processes}: expected 1 or more")
 
@@ -170,4 +170,6 @@ def _needed(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise InputError(f"this needs {module.partition('.')[0]}; install it: pip install 'unspool[{extra}]'") from error
+        raise InputError(
+            f"this needs {module.partition('.')[0]}; install it: pip install 'unspool[{extra}]'"
+        ) from error

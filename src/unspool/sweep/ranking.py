@@ -50,9 +50,9 @@ def ranking(
     [('a', 2.0, None, None), ('b', 5.05, 3.05, False)]
     """
     _refuse_unknown(runs, by)
-    keys = [name for name in design if name in runs.columns] or [pl.lit("all runs").alias("point")]
-    if not isinstance(keys[0], str):
-        runs, keys = runs.with_columns(keys), ["point"]
+    keys = [name for name in design if name in runs.columns]
+    if not keys:
+        runs, keys = runs.with_columns(pl.lit("all runs").alias("point")), ["point"]
     order = runs.select(keys).unique(maintain_order=True)
     pairing = [name for name in blocks if name in runs.columns]
     good = runs.filter(pl.col(ERROR).is_null(), pl.col(by).is_not_null())
@@ -159,7 +159,7 @@ def pareto_front(table: pl.DataFrame, figures: Sequence[str], maximised: Sequenc
         * (-1.0 if name in maximised else 1.0)
         for name in figures
     ])  # fmt: skip
-    is_best = np.isfinite(values).all(axis=1)
+    is_best = np.array([bool(np.isfinite(row).all()) for row in values])
     # By the first figure, then the next: only those that came before can be better.
     kept: list[np.ndarray[Any, Any]] = []
     for at in np.lexsort(values.T[::-1]):

@@ -71,7 +71,8 @@ class Runner:
         again = list(first)
         try:
             while True:
-                while len(under_way) < _AHEAD * workers():
+                # The first run alone: it compiles the loop, which the others then take from the disk.
+                while len(under_way) < (1 if self._mean_s is None else _AHEAD * workers()):
                     batch = again.pop() if again else list(islice(tasks, self._size(workers())))
                     if not batch:
                         break

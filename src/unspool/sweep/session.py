@@ -59,6 +59,7 @@ def run_sweep(
             wanted = len(seen.intersection(keys))
             runner = Runner(store, inputs.versions, Count(len(keys), found=wanted), told)
             tasks = (inputs.task(grid.run_at(at)) for at, key in enumerate(keys) if key not in seen)
+            told(runner.count, [])
             if wanted < len(keys):
                 with Workers(place, inputs) as workers:
                     workers.run_all(runner, tasks)
@@ -115,7 +116,8 @@ class Workers:
             self._executor = self._executor or self._stack.enter_context(self.place.opened(self._inputs))
             try:
                 if suspects:
-                    runner.run(iter(()), *self._executor, first=suspects[-1:])
+                    executor, workers = self._executor
+                    runner.run(iter(()), executor, workers, suspects[-1:])
                     suspects.pop()
                 elif self._is_done(runner, tasks):
                     return

@@ -23,7 +23,7 @@ RUNS = "runs"
 """The folder of the parts of the dataset."""
 
 PASSING = (ELAPSED, HOST)
-"""The columns that differ from one time to another; all others are the same wherever and however often a run is made."""
+"""The columns that differ from one time to another; all others are the same wherever a run is made."""
 
 _PART = re.compile(r"part-(\d{8})\.parquet")
 _PLAN, _FACTS = "plan.parquet", "sweep.json"
@@ -196,7 +196,9 @@ def _read(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
     try:
         return pl.read_parquet(part, columns=columns)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{part}: is damaged ({error}); remove it and say --resume: its runs are made again") from error
+        raise InputError(
+            f"{part}: is damaged ({error}); remove it and say --resume: its runs are made again"
+        ) from error
 
 
 def _take(lock: Any, folder: Path) -> None:
@@ -207,7 +209,9 @@ def _take(lock: Any, folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise InputError(f"{folder}: another sweep is writing there; wait for it, or name another folder: -o") from error
+        raise InputError(
+            f"{folder}: another sweep is writing there; wait for it, or name another folder: -o"
+        ) from error
 
 
 def _sync(folder: Path) -> None:

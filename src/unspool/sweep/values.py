@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -190,7 +191,7 @@ def _windows(key: str, given: Mapping[str, Any]) -> list[str]:
     if every <= 0:
         raise InputError(f"key {key}: every is {given['every']}; expected a duration above 0, as in 7d")
     edges = [_edge(start + at * every) for at in range(count + 1)]
-    return [f"{low}..{high}" for low, high in zip(edges, edges[1:], strict=False)]
+    return [f"{low}..{high}" for low, high in pairwise(edges)]
 
 
 def _edge(seconds: float) -> str:
