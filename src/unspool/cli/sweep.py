@@ -160,7 +160,7 @@ def _estimate(grid: Grid, processes: int, *, as_json: bool) -> int:
         began = perf_counter()
         rows = [run_task(inputs.task(grid.run_at(at))) for at in places][1:]
         spent_s = perf_counter() - began
-        logs = {digest: jobs for digest, jobs in inputs.jobs.items()}
+        logs = dict(inputs.jobs)
     mean_s = sum(row[ELAPSED] for row in rows) / len(rows)
     told = {
         "runs": total, "points": grid.points if grid.search is None else grid.search.trials,

@@ -148,7 +148,7 @@ def _ready(client: Any, inputs: Inputs) -> Iterator[tuple[Executor, Callable[[],
     try:
         yield executor, _counted(client)
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        executor.shutdown(wait=False)
 
 
 def _counted(client: Any) -> Callable[[], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -154,7 +154,7 @@ def _distribution(key: str, name: str, given: Mapping[str, Any]) -> Distribution
 
 
 def _range(key: str, given: Mapping[str, Any]) -> Range:
-    _refuse_others(key, given, ["from", "to", "steps", "step", "scale"])
+    _refuse_others(key, given, ["from", "to", "steps", "step", "scale", "whole"])
     low, high, steps, step = (given.get(name) for name in ("from", "to", "steps", "step"))
     scale = given.get("scale", _LINEAR)
     if not (_is_number(low) and _is_number(high)) or (steps is None) == (step is None):
@@ -170,11 +170,16 @@ def _range(key: str, given: Mapping[str, Any]) -> Range:
         if not _is_number(step) or step <= 0 or scale == _LOG:
             raise InputError(f"key {key}: step is {shown(str(step))}; expected a number above 0, or steps with log")
         count = math.floor((high - low) / step * (1 + 1e-12) + 1e-9) + 1
-        high, steps = low + (count - 1) * step, count
+        end = low + (count - 1) * step
+        high, steps = end if isinstance(end, int) else float(f"{end:.12g}"), count
     if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= _MOST_VALUES:
         raise InputError(f"key {key}: steps is {shown(str(steps))}; expected a whole number from 1 to {_MOST_VALUES:,}")
-    is_whole = all(isinstance(number, int) for number in (low, high, *([] if step is None else [step])))
-    return Range(low, high, steps, scale == _LOG, is_whole)
+    span = Range(low, high, steps, scale == _LOG)
+    are_whole = all(isinstance(number, int) for number in (low, high)) and all(map(float.is_integer, span.values()))
+    is_whole = given.get("whole", are_whole)
+    if not isinstance(is_whole, bool):
+        raise InputError(f"key {key}: whole is {shown(str(is_whole))}; expected true or false")
+    return replace(span, is_whole=is_whole)
 
 
 def _windows(key: str, given: Mapping[str, Any]) -> list[str]:
