@@ -75,8 +75,8 @@ class Net:
     def running(self, name, command, folder, hidden=None):
         """A command in a namespace, with a folder hidden from it: what is not brought there is not there."""
         environment = {
-            **os.environ, "PYTHONPATH": str(SOURCE), "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "12s",
-            "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "15s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "15s",
+            **os.environ, "PYTHONPATH": str(SOURCE),
+            "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "12s",
         }  # fmt: skip
         hide = "" if hidden is None else f"mount -t tmpfs none '{hidden}' && "
         with (folder / f"{name}.txt").open("wb") as said:

@@ -31,6 +31,7 @@ def grid(log, replicas):
     })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_worker_killed_and_a_link_cut_change_no_bit_of_the_results(net, tmp_path):
     log, folder = write_longer_log(tmp_path), tmp_path / "s"
     folder.mkdir()
@@ -62,7 +63,7 @@ def test_a_worker_killed_and_a_link_cut_change_no_bit_of_the_results(net, tmp_pa
     assert same(runs, run_sweep(grid(log, 300), tmp_path / "local", thread_place()))
 
 
-def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path):
     log = write_longer_log(tmp_path)
     with pytest.raises(InputError, match="no scheduler answers"):
-        run_sweep(grid(log, 1), tmp_path / "s", dask_place("tcp://127.0.0.1:1"))
+        run_sweep(grid(log, 1), tmp_path / "s", dask_place("tcp://127.0.0.1:1", "1s"))

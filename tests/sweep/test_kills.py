@@ -13,6 +13,7 @@ from tests.sweep.sweeping import grid
 from tests.sweep.tiny import rows_of, same, thread_place, write_log, write_longer_log
 from unspool.sweep import grid_of, local_place, read_runs, run_sweep
 from unspool.sweep.store import Store
+from unspool.units import counted
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,6 +70,7 @@ def test_a_run_that_kills_its_worker_is_a_row_and_the_others_go_on(tmp_path, mon
     assert "killed, or out of memory" in errors["deadly:die"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
 def test_workers_do_not_outlive_a_killed_sweep(tmp_path):
     process = started(write_longer_log(tmp_path), tmp_path / "s", 100_000, "1")
@@ -99,6 +101,7 @@ def is_running(worker):
         return False
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_sweep_whose_rows_are_written(tmp_path):
     log = write_longer_log(tmp_path)
     (tmp_path / "g.toml").write_text(
@@ -115,4 +118,4 @@ def test_ctrl_c_ends_a_sweep_whose_rows_are_written(tmp_path):
     assert b"go on with: unspool sweep g.toml -o s --resume" in said
     there = read_runs(tmp_path / "s")
     assert there["error"].is_null().all()
-    assert f"{len(there):,} new runs written" in said.decode()
+    assert f"interrupted: {counted(len(there), 'new run')} written" in said.decode()

@@ -43,7 +43,7 @@ def sweep(
     /,
     *,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
-    processes: Annotated[int | None, Parameter(name=["-j", "--processes"])] = None,
+    processes: Annotated[int | None, Parameter(name=["--processes", "-j"])] = None,
     cluster: str | None = None,
     slurm: Annotated[bool, Flag] = False,
     kubernetes: Annotated[bool, Flag] = False,
@@ -203,7 +203,9 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
          + (f", for people {folder / 'sweep.html'}" if report else ""))  # fmt: skip
 
 
-def _print_ranking(table: pl.DataFrame, design: list[str], by: str, most: int = _SHOWN) -> None:
+def _print_ranking(
+    table: pl.DataFrame, design: list[str], by: str, most: int = _SHOWN, rest: str = "ranking.csv"
+) -> None:
     tell = shown_as(by)
     rows = [
         (str(row["rank"]), name, "-" if row["mean"] is None else tell(row["mean"]),
@@ -214,7 +216,7 @@ def _print_ranking(table: pl.DataFrame, design: list[str], by: str, most: int = 
     ]  # fmt: skip
     print_table(("", "point", by, "95 %", "more than 1", "p", "runs"), rows)
     if len(table) > most:
-        print_text(f"… and {len(table) - most:,} more: ranking.csv")
+        print_text(f"… and {len(table) - most:,} more: {rest}")
 
 
 @app.command
@@ -271,7 +273,7 @@ def best(
     if json:
         print_json(table.to_dicts())
     else:
-        _print_ranking(table, design, by, most)
+        _print_ranking(table, design, by, most, f"--most {len(table)}")
     return 0
 
 

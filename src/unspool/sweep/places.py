@@ -79,14 +79,14 @@ def _begin() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def dask_place(address: str) -> Place:
+def dask_place(address: str, timeout: str = "20s") -> Place:
     """A cluster of Dask that is running, by the address of its scheduler."""
     client_class = _needed("distributed", "cluster").Client
 
     @contextmanager
     def opened(inputs: Inputs) -> Iterator[tuple[Executor, Callable[[], int]]]:
         try:
-            client = client_class(address, timeout="20s", set_as_default=False)
+            client = client_class(address, timeout=timeout, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise InputError(f"--cluster {address}: no scheduler answers there ({error})") from error
         with client, _ready(client, inputs) as ready:
