@@ -74,7 +74,8 @@ def main():
         log = Path(folder, "log.swf")
         write_workload(lublin(given.jobs, 64, 0.9, seed=1, max_cores=32), log)
         alone_s = bare(log, given.runs, folder)
-        print(f"{os.cpu_count()} cores; {given.runs} runs of {given.jobs} jobs: {1e3 * alone_s / given.runs:.2f} ms each alone")
+        each_ms = 1e3 * alone_s / given.runs
+        print(f"{os.cpu_count()} cores; {given.runs} runs of {given.jobs} jobs: {each_ms:.2f} ms each alone")
         print(f"keys of 20,000 runs: {planned(log, 20_000, folder):.1f} s")
         wall = {}
         for workers in given.workers:
@@ -83,8 +84,8 @@ def main():
             wall[workers] = statistics.median(each["wall_s"] for each in found)
             work_s = statistics.median(each["work_s"] for each in found)
             beside = 1e3 * (steady_s * workers - work_s) / given.runs
-            print(f"-j {workers}: {given.runs / steady_s:.0f} runs/s, {wall[workers]:.1f} s in all, of {steady_s:.1f} s "
-                  f"after the first result; beside its work a run costs {beside:.2f} ms; "
+            print(f"-j {workers}: {given.runs / steady_s:.1f} runs/s, {wall[workers]:.1f} s in all, {steady_s:.1f} "
+                  f"s after the first result; beside its work a run costs {beside:.2f} ms; "
                   f"largest worker {found[0]['worker_mb']:.0f} MB")  # fmt: skip
         if {1, 2} <= wall.keys():
             print(f"-j 2 takes {wall[2] / wall[1]:.2f} of -j 1")

@@ -37,7 +37,7 @@ def test_a_sweep_ranks_its_points_and_leaves_a_dataset_and_a_page(unspool, grid,
     page = (tmp_path / "out" / "sweep.html").read_text()
     assert "Which of 3 points has the lowest mean_wait_s?" in page
     assert "What mean_wait_s depends on" in page
-    assert 'policy = [&#34;fcfs&#34;, &#34;easy&#34;, &#34;sjf&#34;]' in page
+    assert "policy = [&#34;fcfs&#34;, &#34;easy&#34;, &#34;sjf&#34;]" in page
 
 
 def test_duckdb_reads_the_dataset(unspool, grid):

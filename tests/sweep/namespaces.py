@@ -92,7 +92,8 @@ class Net:
 
 
 def scheduler_command(net):
-    return f"{sys.executable} -m distributed.cli.dask_scheduler --host {net.address('scheduler')} --port 8786 --no-dashboard"
+    host = net.address("scheduler")
+    return f"{sys.executable} -m distributed.cli.dask_scheduler --host {host} --port 8786 --no-dashboard"
 
 
 def worker_command(net, name, folder):

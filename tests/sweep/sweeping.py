@@ -3,6 +3,7 @@
 import sys
 
 from tests.sweep.tiny import thread_place
+
 from unspool.sweep import grid_of, local_place, run_sweep
 from unspool.sweep.store import Store
 

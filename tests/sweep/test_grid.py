@@ -1,6 +1,7 @@
 """The grid file: which runs there are, in which order, and what is refused."""
 
 import pytest
+
 from unspool.cli.config import RunConfig
 from unspool.errors import InputError
 from unspool.sweep.grid import grid_of, read_grid

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from tests.sweep.sweeping import grid
 from tests.sweep.tiny import rows_of, same, thread_place, write_log, write_longer_log
+
 from unspool.sweep import grid_of, local_place, read_runs, run_sweep
 from unspool.sweep.store import Store
 from unspool.units import counted
@@ -25,37 +26,47 @@ def started(log, folder, runs, *more):
     )  # fmt: skip
 
 
-def killed_again_and_again(tmp_path, kills, runs, *more, longest_s):
-    """A sweep that is killed so often, and then left to end; returns its dataset and how many kills came in time."""
-    log, folder, draw, hits = write_longer_log(tmp_path), tmp_path / "s", Random(13), 0
+def killed_again_and_again(tmp_path, kills, runs, *more):
+    """A sweep that is killed so often, and then left to end; returns its dataset and how many kills came in time.
+
+    The first is killed when its first rows are written; how long that took says when to kill the others.
+    """
+    log, folder, draw, hits, first_s = write_longer_log(tmp_path), tmp_path / "s", Random(13), 0, 0.0
     for _ in range(kills):
-        process = started(log, folder, runs, *more)
-        while process.poll() is None and not Store(folder).is_there:
-            time.sleep(0.02)
-        time.sleep(draw.uniform(0.0, longest_s))
+        began, process = time.monotonic(), started(log, folder, runs, *more)
+        if not first_s:
+            while process.poll() is None and not Store(folder).parts():
+                time.sleep(0.02)
+            first_s = time.monotonic() - began
+        else:
+            time.sleep(draw.uniform(0.3, 1.3) * first_s)
         hits += process.poll() is None
         process.kill()
         process.communicate()
     last = started(log, folder, runs, *more)
-    assert last.wait(timeout=200) == 0, last.stderr.read().decode()[-2000:]
-    last.stderr.close()
+    try:
+        _, said = last.communicate(timeout=500)
+    finally:
+        last.kill()
+        last.wait()
+    assert last.returncode == 0, said.decode()[-2000:]
     return read_runs(folder), log, hits
 
 
 def test_a_sweep_killed_three_times_ends_with_the_same_dataset(tmp_path):
-    found, log, hits = killed_again_and_again(tmp_path, 3, 200, longest_s=1.5)
+    found, log, hits = killed_again_and_again(tmp_path, 3, 400)
     assert hits >= 2
-    assert len(found) == 200
-    assert found["key"].n_unique() == 200
-    assert same(found, run_sweep(grid(log, 200), tmp_path / "whole", thread_place()))
+    assert len(found) == 400
+    assert found["key"].n_unique() == 400
+    assert same(found, run_sweep(grid(log, 400), tmp_path / "whole", thread_place()))
 
 
 @pytest.mark.slow
 def test_a_sweep_killed_twenty_times_ends_with_the_same_dataset(tmp_path):
-    found, log, hits = killed_again_and_again(tmp_path, 20, 2000, "2", longest_s=5.0)
+    found, log, hits = killed_again_and_again(tmp_path, 20, 2500, "2")
     assert hits >= 18
-    assert found["key"].n_unique() == len(found) == 2000
-    assert same(found, run_sweep(grid(log, 2000), tmp_path / "whole", thread_place()))
+    assert found["key"].n_unique() == len(found) == 2500
+    assert same(found, run_sweep(grid(log, 2500), tmp_path / "whole", thread_place()))
 
 
 def test_a_run_that_kills_its_worker_is_a_row_and_the_others_go_on(tmp_path, monkeypatch):

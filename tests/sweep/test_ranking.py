@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 from tests.sweep.tiny import frame
+
 from unspool.errors import UnknownName
 from unspool.sweep.ranking import alike, pareto_front, ranking, sensitivity
 

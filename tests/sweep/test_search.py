@@ -2,6 +2,7 @@
 
 import pytest
 from tests.sweep.tiny import rows_of, same, thread_place, write_longer_log
+
 from unspool.errors import InputError
 from unspool.sweep import grid_of, run_sweep
 from unspool.sweep.store import Store

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from unspool.errors import InputError, RunError
 from unspool.sweep.store import Store
 
@@ -70,7 +71,11 @@ def test_columns_that_only_some_rows_have_and_mixed_types_fit_together(tmp_path)
 
 
 def test_two_sweeps_do_not_write_to_one_folder(tmp_path):
-    with Store(tmp_path / "s").opened(), pytest.raises(InputError, match="another sweep"), Store(tmp_path / "s").opened():
+    with (
+        Store(tmp_path / "s").opened(),
+        pytest.raises(InputError, match="another sweep"),
+        Store(tmp_path / "s").opened(),
+    ):
         pass
 
 
@@ -89,7 +94,7 @@ def test_folders_of_something_else_are_not_touched(tmp_path):
 def test_a_damaged_part_is_named(tmp_path):
     store = filled(tmp_path / "s", [row("a")])
     store.parts()[0].write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="part-00000000.parquet: is damaged"):
+    with pytest.raises(InputError, match=r"part-00000000\.parquet: is damaged"):
         store.keys()
 
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from unspool.errors import InputError
 from unspool.sweep.values import Distribution, values_of
 

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import polars as pl
+
 from unspool.sweep.places import Place
 from unspool.sweep.store import PASSING
 from unspool.workloads import write_workload
