@@ -34,6 +34,8 @@ from unspool.results.reasons import REASONS
 from unspool.results.result import NETWORK_USE, TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND
+from unspool.sweep.settings import RunSettings
+from unspool.sweep.work import DIGEST, ELAPSED, ERROR, HOST, KEY, SCHEDULE
 from unspool.workloads import transform
 from unspool.workloads.generators import lublin
 from unspool.workloads.likeness import ASPECTS
@@ -364,3 +366,10 @@ def test_members_of_view_and_job_are_those_of_the_class(at, kind):
     told = {name.partition("(")[0].partition("[")[0] for name in names(tables("python", "The view")[at])}
     has = {name for name in dir(kind) if not name.startswith("_")} - {"index"}
     assert told - {"job"} == has
+
+
+def test_keys_of_a_grid_and_columns_of_its_dataset_are_those_of_the_code():
+    _, keys, _ = tables("sweep", "The grid file")
+    assert names(keys) == list(RunSettings.__struct_fields__)
+    _, columns = tables("sweep", "The folder")
+    assert names(columns) == [KEY, ERROR, SCHEDULE, DIGEST, ELAPSED, HOST]

@@ -18,7 +18,7 @@ from unspool.results.result import Result
 from unspool.results.tracing import MOST_SPANS, write_trace
 from unspool.units import parse_duration
 from unspool.workloads import read_workload, transform, write_workload
-from unspool.workloads.clock import unix_of_date
+from unspool.workloads.clock import unix_of_date, window_edges
 from unspool.workloads.files import refuse_existing, replaced
 
 __all__ = ["convert"]
@@ -88,7 +88,7 @@ def convert(
         with reading(source):
             logs.append(read_workload(source, format, mapped))
     changes: list[Callable[[Workload], Workload] | None] = [
-        None if window is None else lambda log: transform.window(log, *transform.window_edges(window, "--window")),
+        None if window is None else lambda log: transform.window(log, *window_edges(window, "--window")),
         None if where is None else lambda log: transform.filter(log, where),
         None if thin is None else lambda log: transform.thin(log, thin, seed),
         None if scale_load is None else lambda log: transform.scale_load(log, scale_load, seed),
@@ -120,7 +120,7 @@ def _trace(folder: Path, target: Path, window: str | None, *, force: bool) -> in
     begin, end = (
         (None, None)
         if window is None
-        else (_since_origin(edge, results[0]) for edge in transform.window_edges(window, "--window"))
+        else (_since_origin(edge, results[0]) for edge in window_edges(window, "--window"))
     )
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"--window {shown(str(window))}: expected an end after the beginning")

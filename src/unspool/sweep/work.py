@@ -28,8 +28,9 @@ from unspool.results.store import versions
 from unspool.sweep.inputs import Ref, Task, located, read_log_ref
 from unspool.sweep.settings import RunSettings, column_of, policy_of, settings_of
 from unspool.workloads import transform
+from unspool.workloads.clock import window_edges
 
-__all__ = ["ELAPSED", "ERROR", "HOST", "KEY", "SCHEDULE", "run_batch", "run_task"]
+__all__ = ["DIGEST", "ELAPSED", "ERROR", "HOST", "KEY", "SCHEDULE", "run_batch", "run_task"]
 
 KEY, ERROR, ELAPSED, HOST, SCHEDULE, DIGEST = (
     "key", "error", "elapsed_s", "host", "schedule", "workload_digest",
@@ -141,7 +142,7 @@ def _log(
     """The jobs of a run, changed in the order of `unspool convert`."""
     log = _read(ref, format, columns)
     if window is not None:
-        log = transform.window(log, *transform.window_edges(window))
+        log = transform.window(log, *window_edges(window))
     if where is not None:
         log = transform.filter(log, where)
     if thin is not None:

@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unspool.errors import InputError, UnitError, shown
+from unspool.errors import InputError
 from unspool.model.workload import Workload
-from unspool.units import parse_duration
 from unspool.workloads.clock import HOUR_S, seconds_of_date
 from unspool.workloads.conditions import condition
 from unspool.workloads.merging import merge
 
-__all__ = ["filter", "merge", "scale_load", "scale_run_times", "shift", "thin", "window", "window_edges"]
+__all__ = ["filter", "merge", "scale_load", "scale_run_times", "shift", "thin", "window"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -61,27 +60,6 @@ def window(
         [*([f"from {start}"] if start is not None else []), *([f"before {end}"] if end is not None else [])]
     )
     return _kept(workload, workload.table.select(is_in).to_series(), f"window {told}".strip())
-
-
-def window_edges(text: str, called: str = "window") -> tuple[float | str | None, float | str | None]:
-    """Start and end of `FROM..TO`: seconds where it is a duration, else left to be read as a date.
-
-    >>> window_edges("1d..2d"), window_edges("2022-03-01..")
-    ((86400.0, 172800.0), ('2022-03-01', None))
-    """
-    start, dots, end = text.partition("..")
-    if not dots or not (start.strip() or end.strip()):
-        raise InputError(f"{called} {shown(text)}: expected FROM..TO, as in 2022-03-01..2022-04-01 or 1d..2d")
-    return _edge(start), _edge(end)
-
-
-def _edge(text: str) -> float | str | None:
-    if not text.strip():
-        return None
-    try:
-        return parse_duration(text)
-    except UnitError:
-        return text.strip()
 
 
 def filter(workload: Workload, where: str | pl.Expr, told: str | None = None) -> Workload:
