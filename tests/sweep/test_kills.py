@@ -54,11 +54,11 @@ def killed_again_and_again(tmp_path, kills, runs, *more):
 
 
 def test_a_sweep_killed_three_times_ends_with_the_same_dataset(tmp_path):
-    found, log, hits = killed_again_and_again(tmp_path, 3, 400)
+    found, log, hits = killed_again_and_again(tmp_path, 3, 200)
     assert hits >= 2
-    assert len(found) == 400
-    assert found["key"].n_unique() == 400
-    assert same(found, run_sweep(grid(log, 400), tmp_path / "whole", thread_place()))
+    assert len(found) == 200
+    assert found["key"].n_unique() == 200
+    assert same(found, run_sweep(grid(log, 200), tmp_path / "whole", thread_place()))
 
 
 @pytest.mark.slow

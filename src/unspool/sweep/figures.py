@@ -68,7 +68,8 @@ def front_figure(table: pl.DataFrame, names: Sequence[str], figures: tuple[str, 
     figure.update_layout(
         xaxis={"title": {"text": across}}, yaxis={"title": {"text": up}}, hovermode="closest", showlegend=False
     )
-    caption = f"{len(best)} of {len(drawn)} points are beaten by no other in both, joined by the dashed line."
+    beaten = f"{len(best)} of {len(drawn)} points {'is' if len(best) == 1 else 'are'} beaten by no other in both"
+    caption = f"{beaten}{', joined by the dashed line' * (len(best) > 1)}."
     return finished(figure, heading, caption, key=[("no other is better in both", PALETTE[0], "")])
 
 
