@@ -211,12 +211,16 @@ def _print_ranking(
         (str(row["rank"]), name, "-" if row["mean"] is None else tell(row["mean"]),
          "" if row["low"] is None else f"{tell(row['low'])} .. {tell(row['high'])}",
          "" if row["difference"] is None else tell(row["difference"]),
-         "" if row["p_value"] is None else f"{row['p_value']:.3f}", str(row["runs"]))
+         "" if row["p_value"] is None else _p(row["p_value"]), str(row["runs"]))
         for row, name in zip(table.head(most).iter_rows(named=True), point_names(table, design), strict=False)
     ]  # fmt: skip
     print_table(("", "point", by, "95 %", "more than 1", "p", "runs"), rows)
     if len(table) > most:
         print_text(f"… and {len(table) - most:,} more: {rest}")
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 
 @app.command
