@@ -34,6 +34,8 @@ from unspool.results.reasons import REASONS
 from unspool.results.result import NETWORK_USE, TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND
+from unspool.sweep.settings import RunSettings
+from unspool.sweep.work import DIGEST, ELAPSED, ERROR, HOST, KEY, SCHEDULE
 from unspool.workloads import transform
 from unspool.workloads.generators import lublin
 from unspool.workloads.likeness import ASPECTS
@@ -171,6 +173,7 @@ def test_columns_of_network_use_are_those_of_the_code():
         ("conform", 0), ("report", 0), ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0),
         ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3),
         ("catalogue list", 0), ("catalogue show", 1), ("catalogue update", 2), ("cost commit", 1), ("cost compare", 2),
+        ("sweep", 0), ("sweep best", 1),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):
@@ -368,3 +371,10 @@ def test_members_of_view_and_job_are_those_of_the_class(at, kind):
     told = {name.partition("(")[0].partition("[")[0] for name in names(tables("python", "The view")[at])}
     has = {name for name in dir(kind) if not name.startswith("_")} - {"index"}
     assert told - {"job"} == has
+
+
+def test_keys_of_a_grid_and_columns_of_its_dataset_are_those_of_the_code():
+    _, keys, _ = tables("sweep", "The grid file")
+    assert names(keys) == list(RunSettings.__struct_fields__)
+    _, columns = tables("sweep", "The folder")
+    assert names(columns) == [KEY, ERROR, SCHEDULE, DIGEST, ELAPSED, HOST]

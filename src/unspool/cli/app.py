@@ -91,6 +91,12 @@ For example: unspool conform dispatch cases/dispatch
 
 Without a path, the few cases that ship with unspool. Exits with 1 where one does not agree."""
 
+_SWEEP = """Make many runs of one grid, on this machine or on a cluster, and rank them.
+
+For example: unspool sweep grid.toml -j 8 -o OUT
+
+What is there is not run again: --resume goes on after anything. Then: unspool sweep best OUT --by mean_wait_s"""
+
 app = App(
     name="unspool",
     help="Replay any job log, on any platform, under any policy, and see what would have happened.",
@@ -103,6 +109,7 @@ app.command("unspool.cli.cost:app", name="cost", help=_COST)
 app.command("unspool.cli.dispatch:dispatch", name="dispatch", help=_DISPATCH)
 app.command("unspool.cli.batsim:batsim", name="batsim", help=_BATSIM)
 app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)
+app.command("unspool.cli.sweep:app", name="sweep", help=_SWEEP)
 app.command("unspool.cli.forecast:forecast", name="forecast", help=_FORECAST)
 app.command("unspool.cli.report:report", name="report", help="Write the page about a result, for a browser.")
 app.command("unspool.cli.convert:convert", name="convert", help=_CONVERT)

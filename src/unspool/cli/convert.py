@@ -12,14 +12,14 @@ from unspool.cli.config import RunConfig
 from unspool.cli.files import read_results
 from unspool.cli.options import LogFormat, TargetFormat
 from unspool.cli.output import Announcement, counted, note, reading
-from unspool.errors import InputError, UnitError, shown
+from unspool.errors import InputError, shown
 from unspool.model.workload import Workload
 from unspool.results.paje import write_paje
 from unspool.results.result import Result
 from unspool.results.tracing import MOST_SPANS, write_trace
 from unspool.units import parse_duration
 from unspool.workloads import read_workload, transform, write_workload
-from unspool.workloads.clock import unix_of_date
+from unspool.workloads.clock import unix_of_date, window_edges
 from unspool.workloads.files import refuse_existing, replaced
 
 __all__ = ["convert"]
@@ -91,7 +91,7 @@ def convert(
         with reading(source):
             logs.append(read_workload(source, format, mapped))
     changes: list[Callable[[Workload], Workload] | None] = [
-        None if window is None else lambda log: transform.window(log, *_edges(window)),
+        None if window is None else lambda log: transform.window(log, *window_edges(window, "--window")),
         None if where is None else lambda log: transform.filter(log, where),
         None if thin is None else lambda log: transform.thin(log, thin, seed),
         None if scale_load is None else lambda log: transform.scale_load(log, scale_load, seed),
@@ -120,7 +120,11 @@ def _trace(folder: Path, target: Path, window: str | None, *, force: bool) -> in
     refuse_existing(target, force=force)
     with Announcement(f"reading {folder} …"):
         results = read_results(folder)
-    begin, end = (None, None) if window is None else (_since_origin(edge, results[0]) for edge in _edges(window))
+    begin, end = (
+        (None, None)
+        if window is None
+        else (_since_origin(edge, results[0]) for edge in window_edges(window, "--window"))
+    )
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"--window {shown(str(window))}: expected an end after the beginning")
     if target.name.lower().endswith(_PAJE):
@@ -149,23 +153,6 @@ def _since_origin(edge: float | str | None, result: Result) -> float | None:
             f"--window: the origin of {shown(result.workload)} is not known; give times since it, as 1d..2d"
         )
     return unix_of_date(edge) - result.origin_unix_s
-
-
-def _edges(window: str) -> tuple[float | str | None, float | str | None]:
-    """Start and end of `FROM..TO`: seconds where it is a duration, else left to be read as a date."""
-    start, dots, end = window.partition("..")
-    if not dots or not (start.strip() or end.strip()):
-        raise InputError(f"--window {shown(window)}: expected FROM..TO, as in 2022-03-01..2022-04-01 or 1d..2d")
-    return _edge(start), _edge(end)
-
-
-def _edge(text: str) -> float | str | None:
-    if not text.strip():
-        return None
-    try:
-        return parse_duration(text)
-    except UnitError:
-        return text.strip()
 
 
 def _signed_seconds(text: str) -> float:

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unspool.errors import InputError, shown
+from unspool.errors import InputError, UnitError, shown
 from unspool.model.workload import Workload
+from unspool.units import parse_duration
 
-__all__ = ["HOURS_OF_WEEK", "HOUR_S", "hours_of_week", "known_zone", "seconds_of_date", "unix_of_date"]
+__all__ = ["HOURS_OF_WEEK", "HOUR_S", "hours_of_week", "known_zone", "seconds_of_date", "unix_of_date", "window_edges"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -93,3 +94,24 @@ def unix_of_date(text: str) -> float:
     """
     moment = _moment(text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def window_edges(text: str, called: str = "window") -> tuple[float | str | None, float | str | None]:
+    """Start and end of `FROM..TO`: seconds where it is a duration, else left to be read as a date.
+
+    >>> window_edges("1d..2d"), window_edges("2022-03-01..")
+    ((86400.0, 172800.0), ('2022-03-01', None))
+    """
+    start, dots, end = text.partition("..")
+    if not dots or not (start.strip() or end.strip()):
+        raise InputError(f"{called} {shown(text)}: expected FROM..TO, as in 2022-03-01..2022-04-01 or 1d..2d")
+    return _edge(start), _edge(end)
+
+
+def _edge(text: str) -> float | str | None:
+    if not text.strip():
+        return None
+    try:
+        return parse_duration(text)
+    except UnitError:
+        return text.strip()

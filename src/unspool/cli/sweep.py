@@ -1,0 +1,300 @@
+"""`unspool sweep`: many runs of one grid, on this machine or on a cluster; and what came of them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tomllib
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import polars as pl
+from cyclopts import App, Parameter
+
+from unspool.cli.output import Announcement, note, print_json, print_table, print_text
+from unspool.cli.sweeping import SweepProgress
+from unspool.errors import InputError, UnknownName
+from unspool.sweep.grid import Grid, read_grid
+from unspool.sweep.inputs import Inputs
+from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
+from unspool.sweep.places import Place, dask_place, kubernetes_place, local_place, slurm_place
+from unspool.sweep.ranking import alike, pareto_front, ranking
+from unspool.sweep.session import run_sweep
+from unspool.sweep.store import Store, read_runs
+from unspool.sweep.work import ELAPSED, ERROR, run_task
+from unspool.units import counted, format_duration
+from unspool.workloads.conditions import condition
+
+__all__ = ["app", "best", "sweep"]
+
+Flag = Parameter(negative=(), show_default=False)
+_SHOWN = 10
+_TRIED = 3
+_ROW_BYTES = 120  # of a row of the dataset, as measured on 800 runs
+_INTERRUPTED = 130
+
+app = App(help_format="plaintext")
+
+
+@app.default
+def sweep(
+    grid: Path,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    processes: Annotated[int | None, Parameter(name=["--processes", "-j"])] = None,
+    cluster: str | None = None,
+    slurm: Annotated[bool, Flag] = False,
+    kubernetes: Annotated[bool, Flag] = False,
+    jobs: int = 1,
+    option: Annotated[list[str] | None, Parameter(negative=())] = None,
+    resume: Annotated[bool, Flag] = False,
+    retry_failed: Annotated[bool, Flag] = False,
+    dry_run: Annotated[bool, Flag] = False,
+    json: Annotated[bool, Flag] = False,
+    no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+) -> int:
+    """Make every run of a grid, or search it, and rank what came of it.
+
+    For example: unspool sweep grid.toml -j 8 -o OUT
+
+    Parameters
+    ----------
+    grid
+        A TOML file: settings that all runs have in [run], those that differ in [grid] and [[paired]], replicas, and
+        [search] for a search by Optuna.
+    out
+        Folder for the dataset (runs/*.parquet), sweep.html and ranking.csv. Default: the name of the grid.
+    processes
+        Processes of this machine. Default: as many as it has cores.
+    cluster
+        The scheduler of a Dask cluster, as tcp://scheduler:8786.
+    slurm
+        Start workers as jobs of Slurm, through dask-jobqueue.
+    kubernetes
+        Start workers as pods of Kubernetes, through dask-kubernetes.
+    jobs
+        How many such jobs or pods to start.
+    option
+        For such a cluster, as KEY=VALUE: queue=short, walltime='"02:00:00"'. Once for each.
+    resume
+        Go on with the sweep that is in the folder: only what is missing is run.
+    retry_failed
+        Run what failed again, too.
+    dry_run
+        Count the runs, make a few, estimate the time and the space that all take, and write nothing.
+    json
+        Print the ranking as JSON, and write no page.
+    no_report
+        Do not write sweep.html.
+    """
+    wanted = read_grid(grid)
+    folder = out or Path(grid.stem)
+    count = processes or len(
+        os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    )
+    if dry_run:
+        return _estimate(wanted, count, as_json=json)
+    place = _place(count, cluster, jobs, option or [], slurm=slurm, kubernetes=kubernetes)
+    Store(folder).check_free(resume=resume)
+    note(f"{_size(wanted)} on {place.name}")
+    with SweepProgress(_first_figure(wanted)) as progress:
+        try:
+            run_sweep(wanted, folder, place, resume=resume, retry_failed=retry_failed, told=progress)
+        except KeyboardInterrupt:
+            progress.clear()
+            note(f"interrupted: {counted(progress.done, 'new run')} written; go on with: {_again(grid, folder)}")
+            return _INTERRUPTED
+    _tell(folder, wanted, progress, command=_again(grid, folder), as_json=json, report=not (no_report or json))
+    return 0
+
+
+def _place(
+    processes: int, cluster: str | None, jobs: int, options: list[str], *, slurm: bool, kubernetes: bool
+) -> Place:
+    if sum((cluster is not None, slurm, kubernetes)) > 1:
+        raise InputError("--cluster, --slurm and --kubernetes are three places; name one")
+    if options and not (slurm or kubernetes):
+        raise InputError("--option: is for --slurm and --kubernetes")
+    if cluster is not None:
+        return dask_place(cluster)
+    if slurm:
+        return slurm_place(jobs, dict(map(_option, options)))
+    return kubernetes_place(jobs, dict(map(_option, options))) if kubernetes else local_place(processes)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--option {text}: expected KEY=VALUE, as in queue=short")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value
+
+
+def _again(grid: Path, folder: Path) -> str:
+    return shlex.join(["unspool", "sweep", str(grid), "-o", str(folder), "--resume"])
+
+
+def _size(grid: Grid) -> str:
+    if grid.search is not None:
+        return f"a search of {counted(grid.search.trials, 'trial')}"
+    runs = counted(len(grid), "run")
+    return f"{runs}: {counted(grid.points, 'point')}, {len(grid) // grid.points:,} of each"
+
+
+def _first_figure(grid: Grid) -> str | None:
+    return grid.search.objectives[0].figure if grid.search else None
+
+
+def _estimate(grid: Grid, processes: int, *, as_json: bool) -> int:
+    """Make a few runs far apart, the first twice because it compiles, and tell what all would take."""
+    from tempfile import TemporaryDirectory
+
+    total = len(grid) if grid.search is None else grid.search.trials * (len(grid) // grid.points)
+    with TemporaryDirectory() as folder, Announcement("making a few runs …"):
+        inputs = Inputs(Path(folder))
+        places = [0, *(round(at * (len(grid) - 1) / _TRIED) for at in range(_TRIED + 1))]
+        began = perf_counter()
+        rows = [run_task(inputs.task(grid.run_at(at))) for at in places][1:]
+        spent_s = perf_counter() - began
+        logs = dict(inputs.jobs)
+    mean_s = sum(row[ELAPSED] for row in rows) / len(rows)
+    told = {
+        "runs": total, "points": grid.points if grid.search is None else grid.search.trials,
+        "tried": len(rows), "failed": sum(row[ERROR] is not None for row in rows), "jobs": sum(logs.values()),
+        "mean_run_s": mean_s, "processes": processes, "estimated_s": total * mean_s / processes,
+        "dataset_bytes": total * _ROW_BYTES, "spent_s": spent_s,
+    }  # fmt: skip
+    for row in rows:
+        if row[ERROR] is not None:
+            note(f"a run fails: {row[ERROR]}")
+    if as_json:
+        print_json(told)
+        return 0
+    print_text(_size(grid))
+    print_text(f"about {format_duration(told['estimated_s'])} with {counted(processes, 'process', 'processes')}, "
+               f"and {told['dataset_bytes'] / 1e6:.1f} MB")  # fmt: skip
+    return 0
+
+
+def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as_json: bool, report: bool) -> None:
+    store = Store(folder)
+    runs, facts = store.frame(), store.facts()
+    main = main_figures(runs, facts)
+    failed = runs.filter(pl.col(ERROR).is_not_null())
+    by, is_maximised = main[0] if main else (ELAPSED, False)
+    table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
+    table.write_csv(folder / "ranking.csv")
+    if report:
+        with Announcement(f"writing {folder / 'sweep.html'} …"):
+            write_sweep_page(runs, facts, folder / "sweep.html", command)
+    if as_json:
+        print_json({"runs": len(runs), "failed": len(failed), "by": by, "ranking": table.to_dicts()})
+    else:
+        _print_ranking(table, facts["design"], by)
+    if len(failed):
+        note(f"{counted(len(failed), 'run')} failed, for example: {failed[ERROR][0]}")
+    if alike(runs, facts["design"], facts["blocks"]):
+        note("the seeds made no difference: nothing in these runs is drawn, so the intervals have no width")
+    note(f"{counted(progress.done, 'run')} made, {progress.found:,} were there: {folder}"
+         + (f", for people {folder / 'sweep.html'}" if report else ""))  # fmt: skip
+
+
+def _print_ranking(
+    table: pl.DataFrame, design: list[str], by: str, most: int = _SHOWN, rest: str = "ranking.csv"
+) -> None:
+    tell = shown_as(by)
+    rows = [
+        (str(row["rank"]), name, "-" if row["mean"] is None else tell(row["mean"]),
+         "" if row["low"] is None else f"{tell(row['low'])} .. {tell(row['high'])}",
+         "" if row["difference"] is None else tell(row["difference"]),
+         "" if row["p_value"] is None else _p(row["p_value"]), str(row["runs"]))
+        for row, name in zip(table.head(most).iter_rows(named=True), point_names(table, design), strict=False)
+    ]  # fmt: skip
+    print_table(("", "point", by, "95 %", "more than 1", "p", "runs"), rows)
+    if len(table) > most:
+        print_text(f"… and {len(table) - most:,} more: {rest}")
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "<0.001"
+
+
+@app.command
+def best(
+    folder: Path,
+    /,
+    *,
+    by: str | None = None,
+    maximise: Annotated[bool, Flag] = False,
+    where: str | None = None,
+    front: Annotated[list[str] | None, Parameter(negative=())] = None,
+    most: int = _SHOWN,
+    json: Annotated[bool, Flag] = False,
+) -> int:
+    """Rank the points of a sweep by a figure, of those that a condition holds for.
+
+    For example: unspool sweep best OUT --by mean_wait_s --where "total_cost_usd < 1000"
+
+    Parameters
+    ----------
+    folder
+        The folder of a sweep.
+    by
+        A figure of the dataset. Default: what was searched for, or mean_wait_s.
+    maximise
+        Large is good.
+    where
+        Only points whose means, or settings, this holds for, as "total_cost_usd < 1000 and policy == 'easy'".
+    front
+        Only points than which no other is better in this figure and the first; once for each more figure.
+    most
+        How many to show.
+    json
+        Print all of them as JSON.
+    """
+    facts = Store(folder).facts()
+    runs = read_runs(folder)
+    design, blocks = facts["design"], facts["blocks"]
+    main = main_figures(runs, facts)
+    if by is None:
+        by, maximise = main[0] if main else (ELAPSED, False)
+    kept = runs if where is None else _where(runs, design, where)
+    if not len(kept):
+        raise InputError(f"--where {where}: no point is left of {counted(len(runs), 'run')}; loosen the condition")
+    table = ranking(kept, by, design, blocks, maximise=maximise)
+    if front:
+        means = _means(kept, design)
+        for name in front:
+            if name not in means.columns:
+                raise UnknownName("figure", name, means.columns)
+        keys = [name for name in design if name in kept.columns]
+        both = table.join(means.select(*keys, *front), on=keys, how="left", maintain_order="left", nulls_equal=True)
+        table = both.filter(pareto_front(both, ["mean", *front], ["mean"] if maximise else []))
+    if json:
+        print_json(table.to_dicts())
+    else:
+        _print_ranking(table, design, by, most, f"--most {len(table)}")
+    return 0
+
+
+def _means(runs: pl.DataFrame, design: list[str]) -> pl.DataFrame:
+    """One row a point: its settings, and the mean of every number."""
+    keys = [name for name in design if name in runs.columns]
+    good = runs.filter(pl.col(ERROR).is_null())
+    numbers = [name for name, kind in good.schema.items() if kind.is_numeric() and name not in keys]
+    others = [name for name, kind in good.schema.items() if kind == pl.String and name not in (*keys, ERROR)]
+    grouped = good.group_by(keys, maintain_order=True) if keys else good.group_by(pl.lit(1).alias("all"))
+    return grouped.agg(*(pl.col(name).cast(pl.Float64).mean() for name in numbers), *(pl.col(others).first(),))
+
+
+def _where(runs: pl.DataFrame, design: list[str], text: str) -> pl.DataFrame:
+    means = _means(runs, design)
+    keys = [name for name in design if name in runs.columns]
+    kept = means.filter(condition(text, means.schema))
+    return runs.join(kept.select(keys), on=keys, how="semi", nulls_equal=True) if keys else runs.head(
+        len(runs) if len(kept) else 0
+    )  # fmt: skip

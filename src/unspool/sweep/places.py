@@ -1,0 +1,175 @@
+"""Where runs are made: processes of this machine, or a cluster of Dask, of Slurm through it, or of Kubernetes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from unspool.errors import InputError, RunError
+from unspool.results.store import versions
+from unspool.sweep.inputs import Inputs
+
+__all__ = ["Place", "dask_place", "kubernetes_place", "local_place", "slurm_place"]
+
+_RECYCLED_AFTER = 20_000  # runs, so that whatever a worker gathers does not grow for ever
+_WAIT_S = 300
+_ASKED_EVERY_S = 5.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Opens an executor, with how many workers it has; a new one after `recycled_after` runs, if that is said."""
+
+    name: str
+    opened: Callable[[Inputs], Any]
+    recycled_after: int | None = None
+
+
+def local_place(processes: int) -> Place:
+    """So many processes of this machine. Each reads a log once, and takes the compiled loop from the cache on disk."""
+    if processes < 1:
+        raise InputError(f"-j {processes}: expected 1 or more")
+
+    @contextmanager
+    def opened(inputs: Inputs) -> Iterator[tuple[Executor, Callable[[], int]]]:
+        with _one_thread_each():
+            # Not forked: Polars has threads, which a fork does not take along.
+            context = multiprocessing.get_context("spawn")
+            executor = ProcessPoolExecutor(processes, mp_context=context, initializer=_begin)
+            try:
+                yield executor, lambda: processes
+            finally:
+                executor.shutdown(wait=True, cancel_futures=True)
+
+    return Place(f"{processes} process{'es' * (processes > 1)}", opened, _RECYCLED_AFTER)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes that start now use one thread each in Polars: there are as many processes as cores."""
+    before = os.environ.get("POLARS_MAX_THREADS")
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["POLARS_MAX_THREADS"]
+        else:
+            os.environ["POLARS_MAX_THREADS"] = before
+
+
+def _begin() -> None:
+    """In a worker: Ctrl-C is for the sweep, which waits for the run under way; without the sweep there is no worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def dask_place(address: str, timeout: str = "20s") -> Place:
+    """A cluster of Dask that is running, by the address of its scheduler."""
+    client_class = _needed("distributed", "cluster").Client
+
+    @contextmanager
+    def opened(inputs: Inputs) -> Iterator[tuple[Executor, Callable[[], int]]]:
+        try:
+            client = client_class(address, timeout=timeout, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise InputError(f"--cluster {address}: no scheduler answers there ({error})") from error
+        with client, _ready(client, inputs) as ready:
+            yield ready
+
+    return Place(f"the Dask cluster {address}", opened)
+
+
+def slurm_place(jobs: int, options: Mapping[str, Any]) -> Place:
+    """Workers as jobs of Slurm, so many of them, through dask-jobqueue, with its options or its own configuration."""
+    cluster_class = _needed("dask_jobqueue", "slurm").SLURMCluster
+    return _started("slurm", cluster_class, jobs, options)
+
+
+def kubernetes_place(jobs: int, options: Mapping[str, Any]) -> Place:
+    """Workers as pods of Kubernetes, so many of them, through dask-kubernetes and its operator."""
+    cluster_class = _needed("dask_kubernetes.operator", "kubernetes").KubeCluster
+    return _started("kubernetes", cluster_class, jobs, options)
+
+
+def _started(kind: str, cluster_class: Any, jobs: int, options: Mapping[str, Any]) -> Place:
+    if jobs < 1:
+        raise InputError(f"--jobs {jobs}: expected 1 or more")
+    client_class = _needed("distributed", "cluster").Client
+
+    @contextmanager
+    def opened(inputs: Inputs) -> Iterator[tuple[Executor, Callable[[], int]]]:
+        try:
+            cluster = cluster_class(**options)
+        except (TypeError, ValueError, OSError) as error:
+            raise InputError(f"--{kind}: the cluster cannot be described so: {error}") from error
+        with cluster:
+            cluster.scale(jobs)
+            with client_class(cluster, set_as_default=False) as client, _ready(client, inputs) as ready:
+                yield ready
+
+    return Place(f"{jobs} workers of {kind}", opened)
+
+
+@contextmanager
+def _ready(client: Any, inputs: Inputs) -> Iterator[tuple[Executor, Callable[[], int]]]:
+    """An executor over the workers of a cluster, once one is there, all have our versions, and the files are there."""
+    try:
+        client.wait_for_workers(1, timeout=_WAIT_S)
+    except TimeoutError as error:
+        raise RunError(f"no worker joined the cluster within {_WAIT_S} s; see the logs of its workers") from error
+    mine = versions()
+    for worker, theirs in client.run(versions).items():
+        if theirs != mine:
+            other = ", ".join(f"{name} {text}" for name, text in theirs.items() if mine.get(name) != text)
+            raise RunError(f"worker {worker} has {other}; results could differ, so install the same as here")
+    # Dask brings them to workers that join later, too.
+    for path in inputs.paths:
+        client.upload_file(path, load=False)
+    for path in inputs.module_paths:
+        client.upload_file(path)
+    # A run is a function of its settings: one that was lost with its worker may be made again.
+    executor = client.get_executor(retries=3, pure=False)
+    try:
+        yield executor, _counted(client)
+    finally:
+        executor.shutdown(wait=False)
+
+
+def _counted(client: Any) -> Callable[[], int]:
+    """How many runs the cluster makes at once; asked again now and then, because workers come and go."""
+    known, due = 1, 0.0
+
+    def count() -> int:
+        nonlocal known, due
+        if monotonic() >= due:
+            known, due = max(1, sum(client.nthreads().values())), monotonic() + _ASKED_EVERY_S
+        return known
+
+    return count
+
+
+def _needed(module: str, extra: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"this needs {module.partition('.')[0]}; install it: pip install 'unspool[{extra}]'"
+        ) from error

@@ -1,0 +1,229 @@
+"""The dataset of a sweep: a folder of Parquet files, each written beside and renamed; a key counts once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import polars as pl
+
+from unspool.errors import InputError, RunError
+from unspool.results.result import COUNTS
+from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY
+
+__all__ = ["PASSING", "RUNS", "Store", "read_runs"]
+
+RUNS = "runs"
+"""The folder of the parts of the dataset."""
+
+PASSING = (ELAPSED, HOST)
+"""The columns that differ from one time to another; all others are the same wherever a run is made."""
+
+_PART = re.compile(r"part-(\d{8})\.parquet")
+_PLAN, _FACTS = "plan.parquet", "sweep.json"
+_INTEGERS = {*COUNTS, "seed", "instances", "retries", "reclaimed", "peak_live_instances"}
+_FLUSH_S, _FLUSH_ROWS = 2.0, 20_000
+
+
+class Store:
+    """Rows in, rows out. One process writes at a time; what it was given and has not yet written is at most 2 s old."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._rows: list[Mapping[str, Any]] = []
+        self._due = monotonic() + _FLUSH_S
+        self._next = 0
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the folder holds a sweep."""
+        return (self.folder / _FACTS).is_file()
+
+    def check_free(self, *, resume: bool) -> None:
+        """Refuse a folder that holds something else, or a sweep that is not to be resumed."""
+        if resume and not self.is_there:
+            raise InputError(f"{self.folder}: there is no sweep to resume; leave --resume out to begin one")
+        if self.is_there and not resume:
+            raise InputError(f"{self.folder} holds a sweep; say --resume to go on with it, or name another folder: -o")
+        if not self.is_there and self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise InputError(f"{self.folder} exists and holds no sweep; name another folder: -o")
+
+    @contextmanager
+    def opened(self) -> Iterator[Store]:
+        """For as long as rows are added: nobody else may, and what was left half written is removed."""
+        try:
+            (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / ".lock").open("a")
+        except OSError as error:
+            raise InputError(f"cannot write results to {self.folder}: {error.strerror}") from error
+        with lock:
+            _take(lock, self.folder)
+            for left in (self.folder / RUNS).glob(".*.partial"):
+                left.unlink()
+            self._next = 1 + max((int(_PART.fullmatch(part.name)[1]) for part in self.parts()), default=-1)  # type: ignore[index]
+            yield self
+
+    def parts(self) -> list[Path]:
+        """The files of the dataset, in the order in which they were written."""
+        return sorted(each for each in (self.folder / RUNS).glob("part-*.parquet") if _PART.fullmatch(each.name))
+
+    def keys(self, *, failed: bool = True) -> set[str]:
+        """The keys of the runs that are there; without `failed`, of those that have no error."""
+        found: set[str] = set()
+        for part in self.parts():
+            rows = _read(part, [KEY, ERROR])
+            found.difference_update(rows[KEY])  # the last of a key counts
+            found.update(rows[KEY] if failed else rows.filter(pl.col(ERROR).is_null())[KEY])
+        return found
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Take rows, and write them if it is time."""
+        self._rows += rows
+        if len(self._rows) >= _FLUSH_ROWS or monotonic() >= self._due:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was taken as one file, whole or not at all."""
+        if self._rows:
+            self._write(table_of(self._rows), self.folder / RUNS / f"part-{self._next:08}.parquet")
+            self._next += 1
+            self._rows = []
+        self._due = monotonic() + _FLUSH_S
+
+    def compact(self) -> None:
+        """Make one file of many. Killed in between, rows stand twice, and count once."""
+        old = self.parts()
+        if len(old) < 2:
+            return
+        self._write(_joined(old), self.folder / RUNS / f"part-{self._next:08}.parquet")
+        self._next += 1
+        for part in old:
+            part.unlink()
+
+    def write_plan(self, keys: Sequence[str]) -> None:
+        """Which runs the sweep is made of, in order; rows of an earlier grid or of other versions are not."""
+        self._write(pl.DataFrame({KEY: keys}, schema={KEY: pl.String}), self.folder / _PLAN)
+
+    def write_facts(self, facts: Mapping[str, Any]) -> None:
+        """What the sweep is about, for those who read the dataset."""
+        partial = self.folder / f".{_FACTS}.partial"
+        try:
+            partial.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+            os.replace(partial, self.folder / _FACTS)
+        except OSError as error:
+            raise _unwritten(self.folder, error) from error
+
+    def facts(self) -> dict[str, Any]:
+        """What the sweep is about."""
+        try:
+            found = json.loads((self.folder / _FACTS).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.folder}: is not the folder of a sweep; expected {_FACTS} in it") from error
+        assert isinstance(found, dict)
+        return found
+
+    def frame(self) -> pl.DataFrame:
+        """One row a run, in the order of the plan."""
+        parts = self.parts()
+        rows = _joined(parts) if parts else pl.DataFrame(schema={KEY: pl.String, ERROR: pl.String})
+        plan = self.folder / _PLAN
+        if not plan.is_file():
+            return rows.sort(KEY)
+        order = pl.read_parquet(plan).with_row_index("place")
+        return order.join(rows, on=KEY, how="inner", maintain_order="left").sort("place").drop("place")
+
+    def _write(self, table: pl.DataFrame, path: Path) -> None:
+        partial = path.with_name(f".{path.name}.partial")
+        try:
+            with partial.open("wb") as file:
+                table.write_parquet(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+            _sync(path.parent)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise _unwritten(self.folder, error) from error
+
+
+def read_runs(folder: str | os.PathLike[str]) -> pl.DataFrame:
+    """The dataset of a sweep, one row a run: settings, figures, and the error of what failed."""
+    store = Store(folder)
+    store.facts()
+    return store.frame()
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as a table whose types do not depend on which rows they are: settings and keys first, figures after."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = []
+    for name in names:
+        values = [row.get(name) for row in rows]
+        known = [value for value in values if value is not None]
+        columns.append(_column(name, values, known))
+    first = [KEY, ERROR]
+    table = pl.DataFrame(columns)
+    return table.select(*first, *(name for name in names if name not in first))
+
+
+def _column(name: str, values: list[Any], known: list[Any]) -> pl.Series:
+    if name == ERROR or (known and any(isinstance(value, str) for value in known)):
+        texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+        return pl.Series(name, texts, dtype=pl.String)
+    if known and all(isinstance(value, bool) for value in known):
+        return pl.Series(name, values, dtype=pl.Boolean)
+    if name in _INTEGERS:
+        return pl.Series(name, values, dtype=pl.Int64)
+    if not known:
+        return pl.Series(name, values, dtype=pl.Null)
+    return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
+
+
+def _joined(parts: Sequence[Path]) -> pl.DataFrame:
+    tables = [_read(part) for part in parts]
+    rows = pl.concat(tables, how="diagonal_relaxed")
+    return rows.unique(KEY, keep="last", maintain_order=True)
+
+
+def _read(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(part, columns=columns)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{part}: is damaged ({error}); remove it and say --resume: its runs are made again"
+        ) from error
+
+
+def _take(lock: Any, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # no such locks there
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: another sweep is writing there; wait for it, or name another folder: -o"
+        ) from error
+
+
+def _sync(folder: Path) -> None:
+    """See to it that a name outlives a loss of power, where folders can be synchronised."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _unwritten(folder: Path, error: Exception) -> RunError:
+    reason = getattr(error, "strerror", None) or error
+    return RunError(f"cannot write results to {folder}: {reason}; what is there is whole: make room, then say --resume")

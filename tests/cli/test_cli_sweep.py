@@ -1,0 +1,132 @@
+"""`unspool sweep` and `unspool sweep best`."""
+
+import json
+
+import polars as pl
+import pytest
+from tests.sweep.tiny import LOG, thread_place
+
+GRID = """\
+replicas = 2
+[run]
+workload = "log.csv"
+platform = 4
+thin = 0.9
+[grid]
+policy = ["fcfs", "easy", "sjf"]
+"""
+
+
+@pytest.fixture
+def grid(write, monkeypatch):
+    """A grid of six runs, made by a thread: processes are for tests of their own."""
+    monkeypatch.setattr("unspool.cli.sweep.local_place", lambda processes: thread_place())
+    write("log.csv", LOG)
+    write("grid.toml", GRID)
+    return "grid.toml"
+
+
+def test_a_sweep_ranks_its_points_and_leaves_a_dataset_and_a_page(unspool, grid, tmp_path):
+    said = unspool("sweep", grid, "-o", "out")
+    assert said.code == 0, said.err
+    assert "6 runs: 3 points, 2 of each on threads" in said.err
+    assert "6 runs made, 0 were there: out, for people out/sweep.html" in said.err
+    assert said.out.splitlines()[2].split()[0] == "1"
+    assert len(pl.read_parquet(tmp_path / "out" / "runs" / "*.parquet")) == 6
+    assert pl.read_csv(tmp_path / "out" / "ranking.csv")["rank"].to_list() == [1, 2, 3]
+    page = (tmp_path / "out" / "sweep.html").read_text()
+    assert "Which of 3 points has the lowest mean_wait_s?" in page
+    assert "What mean_wait_s depends on" in page
+    assert "policy = [&#34;fcfs&#34;, &#34;easy&#34;, &#34;sjf&#34;]" in page
+
+
+def test_duckdb_reads_the_dataset(unspool, grid):
+    duckdb = pytest.importorskip("duckdb", reason="needs DuckDB: pip install duckdb")
+    unspool("sweep", grid, "-o", "out", "--no-report")
+    rows = duckdb.sql("select policy, count(*) from 'out/runs/*.parquet' group by policy order by policy").fetchall()
+    assert rows == [("easy", 2), ("fcfs", 2), ("sjf", 2)]
+
+
+def test_a_folder_with_a_sweep_is_only_resumed(unspool, grid, write):
+    unspool("sweep", grid, "--json")
+    again = unspool("sweep", grid, "--json")
+    assert (again.code, again.out) == (2, "")
+    assert "grid holds a sweep; say --resume" in again.err
+    resumed = unspool("sweep", grid, "--resume", "--json")
+    assert resumed.code == 0
+    assert "0 runs made, 6 were there: grid\n" in resumed.err
+    assert json.loads(resumed.out)["runs"] == 6
+
+
+def test_dry_run_counts_and_estimates_and_writes_nothing(unspool, grid, tmp_path):
+    told = json.loads(unspool("sweep", grid, "--dry-run", "--json", "-j", "2").out)
+    assert (told["runs"], told["points"], told["failed"], told["processes"]) == (6, 3, 0, 2)
+    assert told["estimated_s"] == pytest.approx(6 * told["mean_run_s"] / 2)
+    assert "6 runs: 3 points, 2 of each\nabout " in unspool("sweep", grid, "--dry-run").out
+    assert not (tmp_path / "grid").exists()
+
+
+def test_best_takes_a_figure_a_condition_and_a_front(unspool, grid):
+    unspool("sweep", grid, "-o", "out", "--json")
+    rows = json.loads(unspool("sweep", "best", "out", "--by", "utilisation", "--maximise", "--json").out)
+    assert [row["mean"] for row in rows] == sorted((row["mean"] for row in rows), reverse=True)
+    some = json.loads(unspool("sweep", "best", "out", "--where", "policy in ['fcfs', 'sjf']", "--json").out)
+    assert {row["policy"] for row in some} == {"fcfs", "sjf"}
+    mean = {row["policy"]: row["mean"] for row in json.loads(unspool("sweep", "best", "out", "--json").out)}
+    limit = sorted(mean.values())[1]
+    under = json.loads(unspool("sweep", "best", "out", "--where", f"mean_wait_s <= {limit}", "--json").out)
+    assert {row["policy"] for row in under} == {name for name, value in mean.items() if value <= limit}
+    front = json.loads(unspool("sweep", "best", "out", "--front", "makespan_s", "--json").out)
+    assert front[0]["rank"] == 1
+    assert "mean_wait_s" in unspool("sweep", "best", "out").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--by", "mean_wait"), "unknown figure 'mean_wait'; did you mean 'mean_wait_s'"),
+        (("--where", "mean_wait_s < -1"), "no point is left"),
+        (("--where", "__import__('os').system('true') == 0"), "is not understood"),
+        (("--where", "cost < 3"), "unknown column in a condition 'cost'"),
+        (("--front", "nothing"), "unknown figure 'nothing'"),
+    ],
+)
+def test_what_best_cannot_use_is_said(unspool, grid, arguments, said):
+    unspool("sweep", grid, "-o", "out", "--json")
+    result = unspool("sweep", "best", "out", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_failed_runs_are_counted_with_an_example(unspool, grid, write, tmp_path):
+    write("grid.toml", GRID.replace("sjf", "nonsense"))
+    said = unspool("sweep", grid, "-o", "out")
+    assert said.code == 0
+    assert "2 runs failed, for example: unknown scheduler 'nonsense'" in said.err
+    assert "Runs that failed" in (tmp_path / "out" / "sweep.html").read_text()
+
+
+def test_seeds_that_draw_nothing_are_told(unspool, grid, write):
+    write("grid.toml", GRID.replace("thin = 0.9\n", ""))
+    assert "the seeds made no difference" in unspool("sweep", grid, "-o", "out", "--json").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--cluster", "tcp://a:1", "--slurm"), "three places; name one"),
+        (("--option", "queue=short"), "is for --slurm and --kubernetes"),
+        (("-o", "log.csv"), "exists and holds no sweep"),
+        (("--resume",), "there is no sweep to resume"),
+    ],
+)
+def test_what_a_sweep_cannot_do_is_said_before_it_begins(unspool, grid, arguments, said):
+    result = unspool("sweep", grid, *arguments)
+    assert result.code == 2
+    assert said in result.err
+
+
+def test_a_folder_of_something_else_is_no_sweep(unspool, tmp_path):
+    said = unspool("sweep", "best", tmp_path)
+    assert said.code == 2
+    assert "is not the folder of a sweep" in said.err

@@ -1,0 +1,110 @@
+"""The grid file: which runs there are, in which order, and what is refused."""
+
+import pytest
+
+from unspool.cli.config import RunConfig
+from unspool.errors import InputError
+from unspool.sweep.grid import grid_of, read_grid
+from unspool.sweep.settings import RunSettings, policy_of, settings_of
+
+
+def test_every_setting_of_a_run_is_a_key_of_a_grid():
+    assert set(RunConfig.__struct_fields__) <= set(RunSettings.__struct_fields__)
+
+
+def test_runs_are_all_combinations_with_logs_slowest_and_seeds_fastest():
+    grid = grid_of({
+        "replicas": 2, "run": {"platform": 4}, "grid": {"policy": ["fcfs", "easy"], "window": ["0d..1d", "1d..2d"]},
+    })  # fmt: skip
+    runs = [(run["window"], run["policy"], run["seed"]) for run in grid.settings()]
+    assert runs == [
+        ("0d..1d", "fcfs", 0), ("0d..1d", "fcfs", 1), ("0d..1d", "easy", 0), ("0d..1d", "easy", 1),
+        ("1d..2d", "fcfs", 0), ("1d..2d", "fcfs", 1), ("1d..2d", "easy", 0), ("1d..2d", "easy", 1),
+    ]  # fmt: skip
+    assert [grid.run_at(at) for at in range(len(grid))] == list(grid.settings())
+    assert grid.points == 2
+    assert grid.design == ("policy",)
+    assert grid.blocks == ("window", "seed")
+
+
+def test_paired_sets_go_together_and_a_key_that_one_lacks_is_left_out():
+    grid = grid_of({
+        "grid": {"policy": ["fcfs", "easy"]},
+        "paired": [{"platform": 4, "window": "0d..1d"}, {"platform": 8}],
+    })  # fmt: skip
+    assert [(run["platform"], run["window"], run["policy"]) for run in grid.settings()] == [
+        (4, "0d..1d", "fcfs"), (4, "0d..1d", "easy"), (8, None, "fcfs"), (8, None, "easy"),
+    ]  # fmt: skip
+    assert settings_of(grid.run_at(3)).window is None
+
+
+def test_several_groups_of_paired_sets_are_combined():
+    grid = grid_of({"paired": {
+        "site": [{"platform": 4}, {"platform": 8}], "way": [{"policy": "fcfs"}, {"policy": "easy", "thin": 0.5}],
+    }})  # fmt: skip
+    assert len(grid) == 4
+
+
+def test_a_distribution_is_drawn_by_seed_and_is_the_same_for_every_point():
+    grid = grid_of({"replicas": 3, "grid": {"policy": ["fcfs", "easy"], "scale_load": {"uniform": [0.5, 1.5]}}})
+    runs = list(grid.settings())
+    assert len(grid) == 6
+    drawn = [run["scale_load"] for run in runs]
+    assert drawn[:3] == drawn[3:]
+    assert len(set(drawn)) == 3
+    assert grid.design == ("policy",)
+
+
+def test_seeds_may_be_named_and_begin_anywhere():
+    assert [run["seed"] for run in grid_of({"grid": {"seed": [3, 5]}}).settings()] == [3, 5]
+    assert [run["seed"] for run in grid_of({"run": {"seed": 7}, "replicas": 2}).settings()] == [7, 8]
+
+
+def test_parameters_stand_behind_the_policy():
+    grid = grid_of({"run": {"policy": "easy"}, "grid": {"parameters": {"order": ["fcfs", "sjf"]}}})
+    assert [policy_of(settings_of(run), "x") for run in grid.settings()] == ["easy:order=fcfs", "easy:order=sjf"]
+    assert grid.design == ("order",)
+
+
+def test_keys_of_the_cloud_stand_behind_set():
+    grid = grid_of({"run": {"config": "c.yml"}, "grid": {"set": {"IdleTime": {"from": 60, "to": 240, "step": 60}}}})
+    assert [run["set.IdleTime"] for run in grid.settings()] == [60, 120, 180, 240]
+    assert grid.design == ("IdleTime",)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"gird": {}}, "did you mean 'grid'"),
+        ({"grid": {"polcy": ["a"]}}, "did you mean 'policy'"),
+        ({"grid": 3}, "expected a table"),
+        ({"run": {"policy": ["fcfs", "easy"]}}, "stand in [grid]"),
+        ({"replicas": 0}, "from 1 to"),
+        ({"replicas": 2, "grid": {"seed": [1, 2]}}, "leave one of the two out"),
+        ({"run": {"seed": -1}}, "0 or more"),
+        ({"grid": {"policy": ["a"]}, "paired": [{"policy": "b"}, {"policy": "c"}]}, "stands twice"),
+        ({"grid": {"thin": ["x"]}}, "key thin: expected float"),
+        ({"grid": {"set": {"IdleTim": [1]}}, "run": {"config": "c.yml"}}, "did you mean 'IdleTime'"),
+        ({"grid": {"set": 3}}, "expected set.NAME"),
+        ({"run": {"set": {"IdleTime": 1}}}, "belongs to config"),
+        ({"run": {"config": "c.yml", "platform": 4}}, "takes none beside config"),
+        ({"over": "seed"}, "expected a list of keys"),
+        ({"search": {}}, "says no figure"),
+        ({"search": {"minimise": ["x"], "trials": 0}}, "from 1 to"),
+        ({"search": {"minimize": ["x"]}}, "did you mean 'minimise'"),
+        ({"paired": 3}, "expected sets of keys"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(content, said):
+    with pytest.raises(InputError) as error:
+        grid_of(content)
+    assert said in str(error.value)
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path):
+    path = tmp_path / "g.toml"
+    with pytest.raises(InputError, match="cannot be read"):
+        read_grid(path)
+    path.write_text("grid = [")
+    with pytest.raises(InputError, match="is not TOML"):
+        read_grid(path)

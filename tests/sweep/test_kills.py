@@ -1,0 +1,132 @@
+"""kill -9 at any time, of the sweep or of a worker: nothing is lost but what was under way, and no run counts twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.sweep.sweeping import grid
+from tests.sweep.tiny import rows_of, same, thread_place, write_log, write_longer_log
+
+from unspool.sweep import grid_of, local_place, read_runs, run_sweep
+from unspool.sweep.store import Store
+from unspool.units import counted
+
+ROOT = Path(__file__).parents[2]
+
+
+def started(log, folder, runs, *more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.sweep.sweeping", log, str(folder), str(runs), *more], cwd=ROOT,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def killed_again_and_again(tmp_path, kills, runs, *more):
+    """A sweep that is killed so often, and then left to end; returns its dataset and how many kills came in time.
+
+    The first is killed when its first rows are written; how long that took says when to kill the others.
+    """
+    log, folder, draw, hits, first_s = write_longer_log(tmp_path), tmp_path / "s", Random(13), 0, 0.0
+    for _ in range(kills):
+        began, process = time.monotonic(), started(log, folder, runs, *more)
+        if not first_s:
+            while process.poll() is None and not Store(folder).parts():
+                time.sleep(0.02)
+            first_s = time.monotonic() - began
+        else:
+            time.sleep(draw.uniform(0.3, 1.3) * first_s)
+        hits += process.poll() is None
+        process.kill()
+        process.communicate()
+    last = started(log, folder, runs, *more)
+    try:
+        _, said = last.communicate(timeout=500)
+    finally:
+        last.kill()
+        last.wait()
+    assert last.returncode == 0, said.decode()[-2000:]
+    return read_runs(folder), log, hits
+
+
+def test_a_sweep_killed_three_times_ends_with_the_same_dataset(tmp_path):
+    found, log, hits = killed_again_and_again(tmp_path, 3, 200)
+    assert hits >= 2
+    assert len(found) == 200
+    assert found["key"].n_unique() == 200
+    assert same(found, run_sweep(grid(log, 200), tmp_path / "whole", thread_place()))
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_twenty_times_ends_with_the_same_dataset(tmp_path):
+    found, log, hits = killed_again_and_again(tmp_path, 20, 2500, "2")
+    assert hits >= 18
+    assert found["key"].n_unique() == len(found) == 2500
+    assert same(found, run_sweep(grid(log, 2500), tmp_path / "whole", thread_place()))
+
+
+def test_a_run_that_kills_its_worker_is_a_row_and_the_others_go_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deadly.py").write_text("import os, signal\ndef die(view): os.kill(os.getpid(), signal.SIGKILL)\n")
+    log = write_log(tmp_path)
+    wanted = grid_of({"run": {"workload": log, "platform": 4}, "grid": {"policy": ["fcfs", "deadly:die", "easy"]}})
+    runs = run_sweep(wanted, tmp_path / "s", local_place(1))
+    errors = dict(rows_of(runs, "policy", "error"))
+    assert errors["fcfs"] is None
+    assert errors["easy"] is None
+    assert "killed, or out of memory" in errors["deadly:die"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
+def test_workers_do_not_outlive_a_killed_sweep(tmp_path):
+    process = started(write_longer_log(tmp_path), tmp_path / "s", 100_000, "1")
+    workers = []
+    while process.poll() is None and not list((tmp_path / "s" / "runs").glob("part-*")):
+        time.sleep(0.1)
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parts = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(parts[1]) == process.pid:
+            workers.append(int(stat.parent.name))
+    assert workers
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    deadline = time.monotonic() + 20
+    while any(is_running(worker) for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(is_running(worker) for worker in workers)
+
+
+def is_running(worker):
+    try:
+        os.kill(worker, 0)
+        return Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_sweep_whose_rows_are_written(tmp_path):
+    log = write_longer_log(tmp_path)
+    (tmp_path / "g.toml").write_text(
+        f'replicas = 100000\n[run]\nworkload = "{log}"\nplatform = 16\nthin = 0.8\n[grid]\npolicy = ["fcfs", "easy"]\n'
+    )
+    code = "from unspool.cli.app import main; main()"
+    command = [sys.executable, "-c", code, "sweep", "g.toml", "-o", "s", "-j", "1"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
+    while process.poll() is None and not list((tmp_path / "s" / "runs").glob("part-*")):
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the sweep and its workers
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 130, said.decode()
+    assert b"go on with: unspool sweep g.toml -o s --resume" in said
+    there = read_runs(tmp_path / "s")
+    assert there["error"].is_null().all()
+    assert f"interrupted: {counted(len(there), 'new run')} written" in said.decode()

@@ -1,0 +1,97 @@
+"""Ranking, intervals, paired differences, Pareto front and sensitivity, on numbers that can be checked on paper."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ttest_rel
+from tests.sweep.tiny import frame
+
+from unspool.errors import UnknownName
+from unspool.sweep.ranking import alike, pareto_front, ranking, sensitivity
+
+
+def test_the_interval_is_students():
+    table = ranking(frame(policy=["a"] * 4, seed=[0, 1, 2, 3], f=[1.0, 2.0, 3.0, 4.0]), "f", ["policy"])
+    # mean 2.5, sd 1.2910, t(0.975, 3) = 3.1824: half the width is 3.1824 * 1.2910 / 2 = 2.0543
+    assert table.row(0, named=True)["mean"] == 2.5
+    assert table.row(0, named=True)["low"] == pytest.approx(2.5 - 2.0543, abs=1e-4)
+    assert table.row(0, named=True)["high"] == pytest.approx(2.5 + 2.0543, abs=1e-4)
+
+
+def test_pairs_tell_apart_what_means_do_not():
+    runs = frame(policy=["a"] * 3 + ["b"] * 3, seed=[0, 1, 2] * 2, f=[1.0, 100.0, 1000.0, 2.0, 101.1, 1001.0])
+    second = ranking(runs, "f", ["policy"]).row(1, named=True)
+    assert second["difference"] == pytest.approx(3.1 / 3)
+    assert second["is_as_good"] is False
+    unpaired = ranking(runs, "f", ["policy"], blocks=[]).row(1, named=True)
+    assert unpaired["difference"] is None
+
+
+@given(
+    first=st.lists(st.floats(0, 100).map(lambda x: round(x, 3)), min_size=4, max_size=8),
+    noise=st.lists(st.floats(1, 5).map(lambda x: round(x, 3)), min_size=8, max_size=8),
+)
+def test_the_p_value_is_that_of_the_paired_t_test(first, noise):
+    other = [value + more for value, more in zip(first, noise, strict=False)]
+    count = len(first)
+    runs = frame(policy=["a"] * count + ["b"] * count, seed=[*range(count)] * 2, f=first + other)
+    found = ranking(runs, "f", ["policy"]).row(1, named=True)["p_value"]
+    if len({round(b - a, 9) for a, b in zip(first, other, strict=True)}) > 1:
+        assert found == pytest.approx(ttest_rel(other, first).pvalue, rel=1e-6, abs=1e-12)
+
+
+def test_holm_multiplies_the_smallest_p_value_by_how_many_there_are():
+    noise = [0.0, 0.3, -0.2, 0.1]
+    runs = frame(
+        policy=["a"] * 4 + ["b"] * 4 + ["c"] * 4, seed=[0, 1, 2, 3] * 3,
+        f=[1.0] * 4 + [1.2 + x for x in noise] + [2.0 + x for x in noise],
+    )  # fmt: skip
+    table = ranking(runs, "f", ["policy"])
+    plain = {name: ttest_rel([1.2 + x if name == "b" else 2.0 + x for x in noise], [1.0] * 4).pvalue for name in "bc"}
+    got = dict(table.select("policy", "p_value").rows())
+    assert got["c"] == pytest.approx(2 * plain["c"])
+    assert got["b"] == pytest.approx(plain["b"])
+    assert dict(table.select("policy", "is_as_good").rows()) == {"a": None, "b": True, "c": False}
+
+
+def test_points_with_failed_runs_come_last_whatever_their_mean():
+    runs = frame(policy=["a", "a", "b"], seed=[0, 1, 0], f=[1.0, None, 5.0]).with_columns(
+        error=pl.Series([None, "it failed", None], dtype=pl.String)
+    )
+    assert ranking(runs, "f", ["policy"]).select("policy", "runs", "failed").rows() == [("b", 1, 0), ("a", 1, 1)]
+
+
+def test_large_is_good_where_it_is_said():
+    runs = frame(policy=["a", "b"], seed=[0, 0], f=[1.0, 2.0])
+    assert ranking(runs, "f", ["policy"], maximise=True)["policy"].to_list() == ["b", "a"]
+    with pytest.raises(UnknownName, match="did you mean"):
+        ranking(runs, "ff", ["policy"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12))
+def test_the_front_is_what_nothing_beats(points):
+    table = pl.DataFrame(points, schema={"x": pl.Int64, "y": pl.Int64}, orient="row")
+    expected = [not any(o != p and o[0] <= p[0] and o[1] <= p[1] for o in points) for p in points]
+    assert pareto_front(table, ["x", "y"]).to_list() == expected
+
+
+def test_shares_of_an_additive_figure_add_up_to_one():
+    runs = frame(a=[0, 0, 1, 1, 2, 2], b=[0, 1] * 3, f=[3.0 * a + 2.0 * b for a in range(3) for b in range(2)])
+    table = sensitivity(runs, "f", ["a", "b", "absent"])
+    # the variance is 9 * 2/3 from a and 4 * 1/4 from b
+    assert dict(table.select("parameter", "share").rows()) == pytest.approx({"a": 6 / 7, "b": 1 / 7})
+
+
+def test_a_drawn_number_is_put_into_classes():
+    drawn = [at / 100 for at in range(100)]
+    runs = frame(load=drawn, f=[10 * value for value in drawn])
+    assert sensitivity(runs, "f", ["load"])["share"][0] == pytest.approx(0.99, abs=0.001)
+    assert sensitivity(runs, "f", ["load"])["values"][0] == 10
+
+
+def test_seeds_that_make_no_difference_are_noticed():
+    runs = frame(policy=["a", "a"], seed=[0, 1], schedule=["x", "x"])
+    assert alike(runs, ["policy"], ["seed"])
+    assert not alike(runs.with_columns(schedule=pl.Series(["x", "y"])), ["policy"], ["seed"])
+    assert not alike(runs.head(1), ["policy"], ["seed"])

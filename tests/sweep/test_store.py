@@ -1,0 +1,113 @@
+"""The dataset: whole files only, a key counts once, one writer."""
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from unspool.errors import InputError, RunError
+from unspool.sweep.store import Store
+
+
+def row(key, value=1.0, error=None, **more):
+    return {"key": key, "error": error, "f": value, "elapsed_s": 0.1, "host": "h", **more}
+
+
+def filled(folder, *batches):
+    store = Store(folder)
+    with store.opened():
+        store.write_facts({"design": []})
+        for batch in batches:
+            store.add(batch)
+            store.flush()
+    return store
+
+
+def test_the_last_row_of_a_key_counts_and_it_counts_once(tmp_path):
+    store = filled(tmp_path / "s", [row("a", 1.0), row("b", None, "it failed")], [row("b", 3.0)])
+    assert store.frame().select("key", "f", "error").rows() == [("a", 1.0, None), ("b", 3.0, None)]
+    assert store.keys(failed=False) == {"a", "b"}
+    assert len(store.parts()) == 2
+    with store.opened():
+        store.compact()
+    assert len(store.parts()) == 1
+    assert store.frame().select("key", "f").rows() == [("a", 1.0), ("b", 3.0)]
+
+
+def test_failed_runs_are_missing_only_if_they_are_to_be_made_again(tmp_path):
+    store = filled(tmp_path / "s", [row("a"), row("b", None, "it failed")])
+    assert store.keys() == {"a", "b"}
+    assert store.keys(failed=False) == {"a"}
+
+
+def test_only_the_runs_of_the_plan_are_given_in_its_order(tmp_path):
+    store = filled(tmp_path / "s", [row("a"), row("old"), row("b")])
+    with store.opened():
+        store.write_plan(["b", "a", "missing"])
+    assert store.frame()["key"].to_list() == ["b", "a"]
+
+
+def test_what_was_left_half_written_is_removed(tmp_path):
+    store = filled(tmp_path / "s", [row("a")])
+    left = tmp_path / "s" / "runs" / ".part-00000001.parquet.partial"
+    left.write_bytes(b"PAR1 half")
+    with store.opened():
+        store.add([row("b")])
+        store.flush()
+    assert not left.exists()
+    assert store.keys() == {"a", "b"}
+
+
+def test_columns_that_only_some_rows_have_and_mixed_types_fit_together(tmp_path):
+    store = filled(
+        tmp_path / "s", [row("a", IdleTime=60, jobs=3)], [row("b", None, "failed", IdleTime="5:00")],
+        [row("c", Burst='{"after": 600}', flag=True)],
+    )  # fmt: skip
+    found = store.frame()
+    assert found["IdleTime"].to_list()[1:] == ["5:00", None]
+    assert found["jobs"].to_list() == [3, None, None]
+    assert found.schema["flag"] == pl.Boolean
+
+
+def test_two_sweeps_do_not_write_to_one_folder(tmp_path):
+    with (
+        Store(tmp_path / "s").opened(),
+        pytest.raises(InputError, match="another sweep"),
+        Store(tmp_path / "s").opened(),
+    ):
+        pass
+
+
+def test_folders_of_something_else_are_not_touched(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="holds no sweep"):
+        Store(tmp_path).check_free(resume=False)
+    with pytest.raises(InputError, match="no sweep to resume"):
+        Store(tmp_path / "s").check_free(resume=True)
+    filled(tmp_path / "s", [row("a")])
+    with pytest.raises(InputError, match="--resume"):
+        Store(tmp_path / "s").check_free(resume=False)
+    Store(tmp_path / "s").check_free(resume=True)
+
+
+def test_a_damaged_part_is_named(tmp_path):
+    store = filled(tmp_path / "s", [row("a")])
+    store.parts()[0].write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"part-00000000\.parquet: is damaged"):
+        store.keys()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full to write to")
+def test_a_full_disk_leaves_what_was_there_whole_and_says_what_to_do(tmp_path):
+    store = filled(tmp_path / "s", [row("a")])
+    with store.opened():
+        os.symlink("/dev/full", tmp_path / "s" / "runs" / ".part-00000001.parquet.partial")
+        store.add([row("b")])
+        with pytest.raises(RunError, match="make room, then say --resume"):
+            store.flush()
+    assert store.keys() == {"a"}
+    with store.opened():
+        store.add([row("b")])
+        store.flush()
+    assert store.keys() == {"a", "b"}
