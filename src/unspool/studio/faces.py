@@ -67,6 +67,7 @@ class Face:
     has_policies: bool = False
     main: tuple[str, ...] = ()
     """Keys that stand first, before all others, which are folded away."""
+    section_help: Callable[[], Mapping[str, str]] = dict
 
     def prepared(self, form: Form, log: Upload, uploads: Uploads) -> Prepared:
         """The run that a form asks for; what is wrong with it is an `InputError`."""
@@ -100,7 +101,7 @@ def _run(settings: dict[str, Any], form: Form, log: Upload, uploads: Uploads) ->
     if catalogue := _uploaded("catalogue", form, uploads):
         settings["catalogue"] = catalogue
     config = _converted(settings, RunConfig)
-    text = tomli_w.dumps({name: value for name, value in config.resolved().items()})
+    text = tomli_w.dumps(config.resolved())
     title = f"{_listed(names)} on {log.name}"
     return Prepared(("run", "-c", "run.toml", "-o", "OUT"), {"run.toml": text}, "run.toml", title)
 
@@ -130,12 +131,18 @@ def _checked_texts(settings: Mapping[str, Any], form: Form, uploads: Uploads) ->
 @cache
 def _cost_fields() -> list[Field]:
     fields = fields_of(FileKeys)
-    help = comments_of(commented_config(), {field.key for field in fields})
+    names = {part for field in fields for part in field.name.split(".")}
+    help = comments_of(commented_config(), names)
     options = ("policy", "starttime", "endtime", "queues", "projects", "on_premises", "replicas")
     verb = fields_of(struct_of_verb(cost, options), parameters_help(cost))
-    names = tuple(sorted(available("schedulers")))
-    verb = [replace(field, kind="choice", choices=names) if field.name == "policy" else field for field in verb]
+    policies = tuple(sorted(available("schedulers")))
+    verb = [replace(field, kind="choice", choices=policies) if field.name == "policy" else field for field in verb]
     return [*(field for field in fields_of(FileKeys, help) if field.name != "version"), *verb]
+
+
+@cache
+def _cost_sections() -> dict[str, str]:
+    return comments_of(commented_config(), FileKeys.__struct_fields__)
 
 
 def _cost(settings: dict[str, Any], form: Form, log: Upload, uploads: Uploads) -> Prepared:
@@ -345,6 +352,7 @@ FACES = {
                 "consumption_model_mapping.maximum_minutes_for_spot", "ComputeClusterModel.SpotPrice",
                 "ComputeClusterModel.IdleTime", "ComputeClusterModel.BootTime",
             ),
+            section_help=_cost_sections,
         ),
         Face(
             "dispatch", "Dispatchers", "Which worker should each job go to?",

@@ -11,6 +11,7 @@ from unspool.units import format_duration
 __all__ = ["Row", "side_by_side"]
 
 _LEFT_OUT = {"seed", "replicas"}
+_LAST = ("jobs", "rejected", "outages", "lost")  # counts stand behind what was asked for
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Row:
 
 
 def side_by_side(summaries: Sequence[dict[str, Any]]) -> list[Row]:
-    """The numbers that all of these have in common.
+    """The numbers that all of these have in common, but those that are 0 everywhere.
 
     >>> side_by_side([{"mean_wait_s": 120.0, "jobs": 3, "x": 1}, {"mean_wait_s": 60.0, "jobs": 3}])[0]
     Row(name='mean wait', cells=(('2:00', ''), ('1:00', '-50.0%')))
@@ -32,6 +33,8 @@ def side_by_side(summaries: Sequence[dict[str, Any]]) -> list[Row]:
     names = [
         name for name in summaries[0] if name not in _LEFT_OUT and all(_is_number(each.get(name)) for each in summaries)
     ]
+    names = [name for name in names if any(each[name] for each in summaries)]
+    names.sort(key=lambda name: name.startswith(_LAST))
     return [
         Row(
             _titled(name),

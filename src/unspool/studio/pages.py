@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from functools import cache
+from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
@@ -10,10 +13,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from unspool.errors import InputError, UnspoolError
+from unspool.plugins import BUILT_IN, available, load
 from unspool.studio.faces import Face, Prepared, faces_here, values_of_configuration
 from unspool.studio.figures import side_by_side
 from unspool.studio.look import Look
 from unspool.studio.rendering import ASSETS, asset, rendered
+from unspool.studio.runs import Run
 from unspool.studio.uploads import KINDS, SAMPLES, Upload
 from unspool.workloads import FORMATS
 
@@ -128,17 +133,13 @@ def _log(studio: Studio, id: str) -> Upload:
 def _form_page(
     request: Request, face: Face, log: Upload, form: dict[str, list[str]], fault: str | None = None
 ) -> Response:
-    from unspool.plugins import available
-
     studio = studio_of(request)
     fields = face.fields()
     look = studio.looks.found(log)
     sections: dict[str, list[Any]] = {}
     for field in fields:
         if field.name not in face.main:
-            sections.setdefault(
-                field.section or ("More settings" if face.name != "cost" else "Which jobs, and how"), []
-            ).append(field)
+            sections.setdefault(field.section or "More settings", []).append(field)
     by_name = {field.name: field for field in fields}
     values = {field.name: (form.get(field.name) or [field.default])[-1] for field in fields}
     if form:  # a flag that is not ticked is not sent
@@ -146,12 +147,35 @@ def _form_page(
     return shown_page(
         request, "new.html", 200 if fault is None else 400, face=face, faces=faces_here(), log=log, fault=fault,
         values=values, form=form, main=[by_name[name] for name in face.main], sections=sections,
-        policies=sorted(available("schedulers")) if face.has_policies else [],
+        section_help=face.section_help(),
+        policies=_policies() if face.has_policies else {},
         chosen=form.get("policy", ["easy"] if not form else []),
         files={name: studio.uploads.all(kind) for name, kind in face.uploads.items()},
         configurations=studio.uploads.all("configuration") if face.name == "cost" else [],
         look=look if isinstance(look, Look) else None, formats=FORMATS,
     )  # fmt: skip
+
+
+@cache
+def _policies() -> dict[str, str]:
+    """Schedulers by name, the plainest first, each with a line on what it does."""
+    names = [*BUILT_IN["schedulers"], *(name for name in available("schedulers") if name not in BUILT_IN["schedulers"])]
+    return {name: _tooltip(available("schedulers")[name]) for name in names}
+
+
+def _tooltip(target: str) -> str:
+    try:
+        return (getdoc(load(target)) or "").partition("\n")[0]
+    except InputError as error:
+        return str(error)
+
+
+def _heads(runs: list[Run], columns: list[tuple[Run, str, dict[str, Any]]]) -> list[str]:
+    """What tells each column from the others: its policy, its run, or both."""
+    if len(runs) == 1:
+        return [policy for _, policy, _ in columns]
+    times = Counter(run.id for run, _, _ in columns)
+    return [run.title if times[run.id] == 1 else f"{policy} ({run.title})" for run, policy, _ in columns]
 
 
 def compare(request: Request) -> Response:
@@ -163,7 +187,9 @@ def compare(request: Request) -> Response:
         return problem(request, "Tick two runs or more that are done, or one with several policies, to compare.", 400)
     can_pair = all(run.face in _JOB_BY_JOB for run in runs)
     rows = side_by_side([summary for _, _, summary in columns])
-    return shown_page(request, "compare.html", runs=runs, columns=columns, rows=rows, can_pair=can_pair, groups=_BY)
+    return shown_page(
+        request, "compare.html", runs=runs, heads=_heads(runs, columns), rows=rows, can_pair=can_pair, groups=_BY
+    )  # fmt: skip
 
 
 async def compare_start(request: Request) -> Response:

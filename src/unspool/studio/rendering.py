@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from unspool.errors import shown
-from unspool.units import format_bytes, format_duration
+from unspool.units import counted, format_bytes, format_duration
 
 __all__ = ["ASSETS", "asset", "rendered"]
 
@@ -30,6 +30,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters |= {
         "bytes": format_bytes,
+        "counted": counted,
         "duration": lambda seconds: format_duration(round(seconds)),
         "moment": lambda unix_s: datetime.fromtimestamp(unix_s).strftime("%Y-%m-%d %H:%M:%S"),
         "short": lambda text: shown(text, 80),

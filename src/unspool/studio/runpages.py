@@ -35,7 +35,8 @@ def run_page(request: Request) -> Response:
     summaries = studio.runs.summaries(run) if now.state == "done" else []
     command = studio.runs.plain(shlex.join(["unspool", *run.arguments]))
     return shown_page(
-        request, "run.html", run=run, state=now, is_active=now.state in ACTIVE, has_page=studio.runs.page(run) is not None,
+        request, "run.html", run=run, state=now, is_active=now.state in ACTIVE,
+        has_page=studio.runs.page(run) is not None,
         summaries=summaries, rows=side_by_side([summary for _, summary in summaries]), said=studio.runs.said(run),
         command=command, settings=_settings_text(studio.runs.place(run) / run.settings),
     )  # fmt: skip

@@ -77,8 +77,8 @@ def _default(field: inspect.Field) -> Any:
 
 def _field(name: str, kind: inspect.Type, default: Any, help: str) -> Field:
     """The field for one key; a type that takes several forms is asked for as YAML, or as text where that is one."""
-    types = [each for each in (kind.types if isinstance(kind, inspect.UnionType) else (kind,))]
-    types = [each for each in types if not isinstance(each, inspect.NoneType)]
+    offered = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    types = [each for each in offered if not isinstance(each, inspect.NoneType)]
     first, told = types[0], text_of(default)
     if len(types) == 1:
         if isinstance(first, inspect.BoolType):

@@ -18,7 +18,7 @@ _BACKLOG = 256
 def needs_extra() -> None:
     """Complain if the packages of the extra are not there, before any work is done."""
     try:
-        import multipart  # noqa: F401
+        import python_multipart  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:

@@ -80,7 +80,7 @@ class Uploads:
 
     def all(self, kind: str | None = None) -> list[Upload]:
         """All of a kind: the newest first, samples last."""
-        own = [found for entry in self.folder.iterdir() if (found := self.get(entry.name)) is not None]
+        own = [each for entry in self.folder.iterdir() if (each := self.get(entry.name)) is not None]
         found = sorted(own, key=lambda each: -each.created_unix_s) + [_sample(name) for name in SAMPLES]
         return [each for each in found if kind is None or each.kind == kind]
 
@@ -110,7 +110,7 @@ class Uploads:
             size = self._copy(content, path, name)
             path = self._opened(path, kind, name)
             final = self.folder / id / path.relative_to(place)
-            upload = Upload(id, kind, shown(name, 200), str(final), size, time.time())
+            upload = Upload(id, kind, shown(_last(name), 200) or "file", str(final), size, time.time())
             (place / _META).write_bytes(msgspec.json.encode(upload))
             place.rename(self.folder / id)
         except OSError as error:
@@ -174,14 +174,17 @@ def _sample(id: str) -> Upload:
     return Upload(id, kind, name, str(path), path.stat().st_size)
 
 
+def _last(name: str) -> str:
+    return re.split(r"[/\\]", name)[-1]
+
+
 def _safe(name: str) -> str:
     """The last part of a name, in letters that mean nothing to any file system.
 
     >>> _safe("../../etc/passwd"), _safe("C:\\\\logs\\\\my log.swf.gz"), _safe(".."), _safe("")
     ('passwd', 'my_log.swf.gz', 'file', 'file')
     """
-    last = re.split(r"[/\\]", name)[-1]
-    plain = _STRANGE.sub("_", last).strip("._-")
+    plain = _STRANGE.sub("_", _last(name)).strip("._-")
     return plain[-80:].lstrip("._-") or "file"
 
 

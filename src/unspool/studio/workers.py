@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
-__all__ = ["COMMAND_LINE", "Workers", "told_by"]
+__all__ = ["COMMAND_LINE", "Workers", "tail", "told_by"]
 
 COMMAND_LINE = "from unspool.cli.app import main; main()"
 """What a worker runs, unless it is told something else."""
@@ -93,7 +94,7 @@ class Workers:
                     self._waiting.pop(id, None)
 
     def _begun(
-        self, id: str, command: list[str], folder: Path, out: object, err: object
+        self, id: str, command: list[str], folder: Path, out: IO[bytes], err: IO[bytes]
     ) -> subprocess.Popen[bytes] | None:
         """The process, unless it was ended before it began; under the lock, so that none slips through."""
         with self._lock:
@@ -101,7 +102,7 @@ class Workers:
                 self._ended.add(id)
                 return None
             process = subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,  # type: ignore[call-overload]
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
                 env={**os.environ, "UNSPOOL_PROGRESS_S": "0.5", "PYTHONUTF8": "1"},
             )  # fmt: skip
             self._running[id] = process
