@@ -61,10 +61,11 @@ def ended(client, id):
     return until(state, 300)
 
 
+@pytest.mark.slow
 def test_every_face_runs_from_its_form_and_gives_a_report(client, log):
     workload = uploaded(client, "w.json", json.dumps(BATSIM))
     platform = uploaded(client, "p.xml", PLATFORM, "platform")
-    prices = {"ComputeClusterModel.IdleTime": "0:30", "ComputeClusterModel.SpotPrice": "min", "queues": "-x,"}
+    prices = {"ComputeClusterModel.IdleTime": "0:30", "ComputeClusterModel.SpotPrice": "min", "queues": "-x,.*"}
     experiment = {"dispatcher": "duration-filter", "duration_predictor": "index", "limit": "50",
                   "metrics": "delay\nuser-experience", "refs": "sample-recodex-refs"}  # fmt: skip
     runs = {
@@ -74,7 +75,7 @@ def test_every_face_runs_from_its_form_and_gives_a_report(client, log):
         "batsim": started(client, "batsim", workload, policy="easy", platform_file=platform),
     }
     for face, id in runs.items():
-        assert ended(client, id)["state"] == "done", (face, client.get(f"runs/{id}").text)
+        assert ended(client, id) | {"elapsed_s": 0} == {"state": "done", "message": "", "share": None, "elapsed_s": 0}, face
         report = client.get(f"runs/{id}/page")
         assert report.status_code == 200
         assert 'id="figures"' in report.text
