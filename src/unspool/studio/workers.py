@@ -103,10 +103,17 @@ class Workers:
                 return None
             process = subprocess.Popen(
                 command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                env={**os.environ, "UNSPOOL_PROGRESS_S": "0.5", "PYTHONUTF8": "1"},
+                env=_environment(),
             )  # fmt: skip
             self._running[id] = process
             return process
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with modules found from another folder as they are from here."""
+    paths = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    found = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
+    return {**os.environ, "UNSPOOL_PROGRESS_S": "0.5", "PYTHONUTF8": "1", **found}
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:
