@@ -26,7 +26,7 @@ class Server:
     """A studio on a folder; the address has its token in it."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        self.folder, self.hooks = folder / "studio", folder / "hooks"
+        self.folder, self.hooks = folder / "unspool-studio", folder / "hooks"
         self.hooks.mkdir(parents=True, exist_ok=True)
         (self.hooks / "sitecustomize.py").write_text(HOLDING)
         self._options = options

@@ -29,10 +29,13 @@ def test_the_form_of_a_bill_has_every_key_of_its_file_and_says_what_most_mean():
     fields = FACES["cost"].fields()
     assert {field.name for field in fields} >= set(keys_of(FileKeys)) - {"version"}
     assert [field.name for field in fields if not field.help and not field.section.endswith("InstanceTypes")] == [
-        "instance_mapping.range_maximum", "instance_mapping.runtime_ranges_minutes",
+        "instance_mapping.range_maximum",
+        "instance_mapping.runtime_ranges_minutes",
         "consumption_model_mapping.ec2_savings_plan_payment_option",
         "consumption_model_mapping.compute_savings_plan_duration",
-        "consumption_model_mapping.compute_savings_plan_payment_option", "Jobs.QueueRegExps", "Jobs.ProjectRegExps",
+        "consumption_model_mapping.compute_savings_plan_payment_option",
+        "Jobs.QueueRegExps",
+        "Jobs.ProjectRegExps",
         "ComputeClusterModel.MaxVcpus",
     ]  # fmt: skip  (each stands below one that says it for both)
 
@@ -94,7 +97,8 @@ class Small(msgspec.Struct):
     st.builds(
         Small, st.integers(0, 10**12), st.floats(0, 1e6), st.booleans(),
         st.text("abc:0123456789", min_size=1).filter(str.strip),
-        st.lists(st.text("ab", min_size=1)), st.none() | st.integers(0, 99) | st.dictionaries(st.text("ab", min_size=1), st.integers(0, 9), min_size=1),
+        st.lists(st.text("ab", min_size=1)),
+        st.none() | st.integers(0, 99) | st.dictionaries(st.text("ab", min_size=1), st.integers(0, 9), min_size=1),
     )
 )  # fmt: skip
 def test_what_a_form_shows_is_what_it_gives_back(small):

@@ -84,10 +84,18 @@ def faces_here() -> dict[str, Face]:
     return {name: face for name, face in FACES.items() if name != "sweep" or "sweep" in app}
 
 
+_TEXT_HELP = {
+    "platform": "Where it runs: 480 (a pool of cores), 128x16 (machines x cores), 128x16:64GiB:2gpu; a file is "
+    "uploaded on the first page. Without it, as many cores as the log says that its machine had.",
+    "outages": "When machines are down: mtbf=30d,repair=4h draws failures for each (shape=0.7 makes them come in "
+    "clusters); a list of them is uploaded on the first page.",
+}  # what the command line says also speaks of paths, which are not taken here
+
+
 @cache
 def _run_fields() -> list[Field]:
     help = parameters_help(run)
-    help["selection"] = help["select"]
+    help |= {"selection": help["select"], **_TEXT_HELP}
     left_out = ("workload", "catalogue", "policy", "format", "columns")
     fields = [field for field in fields_of(RunConfig, help) if field.name not in left_out]
     return [

@@ -61,7 +61,7 @@ def _shown(name: str, value: float) -> str:
         return f"${value:,.2f}"
     if name == "utilisation":
         return f"{value:.1%}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _change(first: float, value: float) -> str:

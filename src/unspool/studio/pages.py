@@ -75,7 +75,7 @@ def home(request: Request) -> Response:
     samples = [(id, name, what) for id, (kind, name, what) in SAMPLES.items() if kind == "log"]
     return shown_page(
         request, "home.html", uploads=uploads, runs=runs, samples=samples, kinds=KINDS,
-        most_bytes=studio.uploads.most_bytes, folder=str(studio.folder), titles=_titles(),
+        most_bytes=studio.uploads.most_bytes, folder=studio.folder.name, titles=_titles(),
     )  # fmt: skip
 
 
