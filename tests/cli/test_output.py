@@ -15,3 +15,13 @@ def test_reading_says_rate_and_time_left(tmp_path, capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert any(line.startswith("reading log.txt: 1 of 4 MB, ") and line.endswith(" left") for line in lines)
     assert "MB/s" in lines[-1]
+
+
+def test_the_environment_says_how_often_progress_is_told(monkeypatch, capsys):
+    monkeypatch.setenv("UNSPOOL_PROGRESS_S", "0")
+    progress = output.Progress("easy")
+    progress(1, 10)
+    progress(5, 10)
+    assert [line.partition(" jobs, ")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "easy: 1 of 10", "easy: 5 of 10",
+    ]  # fmt: skip

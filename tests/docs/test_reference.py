@@ -173,7 +173,7 @@ def test_columns_of_network_use_are_those_of_the_code():
         ("conform", 0), ("report", 0), ("inspect", 0), ("validate", 0), ("plugins", 0), ("why", 0), ("diff", 0),
         ("generate lublin", 0), ("generate poisson", 1), ("generate fitted", 2), ("generate recodex", 3),
         ("catalogue list", 0), ("catalogue show", 1), ("catalogue update", 2), ("cost commit", 1), ("cost compare", 2),
-        ("sweep", 0), ("sweep best", 1),
+        ("sweep", 0), ("sweep best", 1), ("studio", 0),
     ],
 )  # fmt: skip
 def test_options_are_those_of_the_help(verb, at):

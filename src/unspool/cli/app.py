@@ -97,6 +97,10 @@ For example: unspool sweep grid.toml -j 8 -o OUT
 
 What is there is not run again: --resume goes on after anything. Then: unspool sweep best OUT --by mean_wait_s"""
 
+_STUDIO = """Try it in the browser: a page on this machine, from log to answer.
+
+For example: unspool studio --open"""
+
 app = App(
     name="unspool",
     help="Replay any job log, on any platform, under any policy, and see what would have happened.",
@@ -121,6 +125,7 @@ app.command("unspool.cli.conform:conform", name="conform", help=_CONFORM)
 app.command("unspool.cli.why:why", name="why", help=_WHY)
 app.command("unspool.cli.diff:diff", name="diff", help=_DIFF)
 app.command("unspool.cli.catalogue:catalogue", name="catalogue", help="List types of instances and their prices.")
+app.command("unspool.cli.studio:studio", name="studio", help=_STUDIO)
 app.command("unspool.cli.plugins:plugins", name="plugins", help="List policies, formats and machine selections.")
 app.register_install_completion_command(name="--install-completion", help="Install completion for your shell.")
 

@@ -23,7 +23,7 @@ from unspool.model.workload import Workload
 from unspool.units import format_bytes, format_duration
 from unspool.workloads import read_workload
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "log_facts", "platform_facts", "shown_fact"]
 
 
 def inspect(
@@ -54,22 +54,23 @@ def inspect(
             print_comparison(results)
             return 0
     elif kind == "platform":
-        facts = _platform_facts(platform_named(str(file)))
+        facts = platform_facts(platform_named(str(file)))
     elif kind == "config":
         facts = read_config(file, [], {}).resolved()
     else:
         with reading(file):
-            facts = _log_facts(read_workload(file, format, RunConfig(columns=columns or []).column_map()))
+            facts = log_facts(read_workload(file, format, RunConfig(columns=columns or []).column_map()))
     if json:
         print_json(facts)
     else:
         print_table(
-            ("", shown(str(file))), [(name, _shown(name, value)) for name, value in facts.items()], justify="left"
+            ("", shown(str(file))), [(name, shown_fact(name, value)) for name, value in facts.items()], justify="left"
         )
     return 0
 
 
-def _log_facts(workload: Workload) -> dict[str, Any]:
+def log_facts(workload: Workload) -> dict[str, Any]:
+    """What is in a log."""
     table = workload.table
     times = table["submit_time"]
     span = float(times[-1] - times[0]) if len(times) else 0.0
@@ -114,7 +115,8 @@ def _jobs_by_profile(workload: Workload) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def _platform_facts(platform: Platform) -> dict[str, Any]:
+def platform_facts(platform: Platform) -> dict[str, Any]:
+    """What a platform has."""
     return {
         "cores": platform.cores,
         "machines": "none: a pool of cores" if platform.is_pool else platform.machine_count,
@@ -167,11 +169,12 @@ def _utc(unix_s: float) -> str:
         return f"{unix_s:.12g} s after 1970"
 
 
-def _shown(name: str, value: Any) -> str:
+def shown_fact(name: str, value: Any) -> str:
+    """A fact as people read it; the name tells its unit."""
     if value is None:
         return "not known"
     if isinstance(value, dict):
-        return "\n".join(f"{key}: {_shown(key, item)}" for key, item in value.items()) or "none"
+        return "\n".join(f"{key}: {shown_fact(key, item)}" for key, item in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, bool):

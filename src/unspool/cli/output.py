@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ __all__ = [
 
 _SHOW_AFTER_S = 2.0
 _LINE_EVERY_S = 10.0
+_EVERY = "UNSPOOL_PROGRESS_S"
 _WIDTH = 120  # of a table that goes to a file
 _LONGEST = 1000  # characters of a note
 
@@ -107,13 +109,18 @@ def compiling_announcement() -> Announcement:
 
 
 class Progress:
-    """How much is done, the rate and the time left, on stderr, once something takes over two seconds."""
+    """How much is done, the rate and the time left, on stderr, once something takes over two seconds.
+
+    Where stderr is no terminal a line is written every ten seconds; UNSPOOL_PROGRESS_S says other seconds, for both.
+    """
 
     def __init__(self, what: str, unit: str = "jobs", per_unit: int = 1) -> None:
         self._what = what
         self._unit = unit
         self._per_unit = per_unit
         self._is_live = sys.stderr.isatty()
+        told = os.environ.get(_EVERY, "")
+        self._pace_s = float(told) if told.replace(".", "", 1).isdigit() else None
         self._began: float | None = None
         self._due = 0.0
         self._on_screen = False
@@ -122,7 +129,7 @@ class Progress:
         """Called now and then with how many of how many are done."""
         now = perf_counter()
         if self._began is None:
-            self._began, self._due = now, now + _SHOW_AFTER_S
+            self._began, self._due = now, now + (_SHOW_AFTER_S if self._pace_s is None else self._pace_s)
         if now < self._due or done >= total:
             return
         rate = done / max(now - self._began, 1e-9)
@@ -131,7 +138,7 @@ class Progress:
         text = f"{self._what}: {shares[0]} of {shares[1]} {self._unit}, {shares[2]} {self._unit}/s, {left} left"
         sys.stderr.write(f"\r\x1b[2K{text}" if self._is_live else text + "\n")
         sys.stderr.flush()
-        self._due = now if self._is_live else now + _LINE_EVERY_S
+        self._due = now if self._is_live else now + (_LINE_EVERY_S if self._pace_s is None else self._pace_s)
         self._on_screen = self._is_live
 
     def __enter__(self) -> Progress:

@@ -1,0 +1,1 @@
+"""`unspool studio`: the same verbs from a page in the browser, on this machine alone."""

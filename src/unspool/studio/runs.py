@@ -1,0 +1,202 @@
+"""Runs: each a folder with its settings, its log and, once it is done, its results. What is on disk is the list."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from unspool.errors import InputError
+from unspool.studio.uploads import ID
+from unspool.studio.workers import Workers, tail, told_by
+
+__all__ = ["ACTIVE", "RESULT", "Run", "Runs", "State"]
+
+ACTIVE = ("waiting", "running")
+"""States of a run that has not ended."""
+
+RESULT = "result"
+_META, _END = "run.json", "end.json"
+_STEP = re.compile(r"^(.*?): ([\d,.]+) of ([\d,.]+) (\w+)(?:, (.*))?$")
+_STOPPED = "the studio was stopped before it was done; start it again with the same settings"
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What a run is: it never changes. `settings` and `page` are names inside its folder."""
+
+    id: str
+    face: str
+    title: str
+    log: str
+    log_id: str
+    created_unix_s: float
+    arguments: tuple[str, ...]
+    settings: str
+    page: str
+    form: dict[str, list[str]] = {}
+
+
+class State(msgspec.Struct, frozen=True):
+    """How far a run is: waiting, running, done, failed, cancelled or interrupted, and what there is to say of it."""
+
+    state: str
+    message: str = ""
+    share: float | None = None
+    elapsed_s: float = 0.0
+
+
+class _End(msgspec.Struct, frozen=True):
+    state: str
+    message: str
+    ended_unix_s: float
+
+
+class Runs:
+    """The runs in a folder, and the workers that make new ones."""
+
+    def __init__(self, folder: Path, workers: Workers) -> None:
+        self.folder = folder
+        self._workers = workers
+        self._is_closing = False
+        self._known: dict[str, Run] = {}
+        self._ends: dict[str, _End] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def start(
+        self, face: str, title: str, log: str, log_id: str, arguments: Iterable[str], files: Mapping[str, str],
+        settings: str, page: str, form: Mapping[str, list[str]],
+    ) -> Run:  # fmt: skip
+        """Begin a run, or let it wait for its turn; OUT in the arguments and the page is its folder of results."""
+        id = secrets.token_hex(6)
+        words = tuple(RESULT if word == "OUT" else word for word in arguments)
+        run = Run(id, face, title, log, log_id, time.time(), words, settings, page.replace("OUT", RESULT), dict(form))
+        place, beside = self.folder / id, self.folder / f"{id}.partial"
+        try:
+            beside.mkdir()
+            for name, text in files.items():
+                (beside / name).write_text(text, encoding="utf-8")
+            (beside / _META).write_bytes(msgspec.json.encode(run))
+            beside.rename(place)
+        except OSError as error:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise InputError(f"the run cannot be begun: {error.strerror or error}") from error
+        self._workers.start(id, words, place, lambda code: self._ended(id, code))
+        return run
+
+    def all(self) -> list[Run]:
+        """All runs, the newest first."""
+        found = (self.get(entry.name) for entry in self.folder.iterdir())
+        return sorted((run for run in found if run is not None), key=lambda run: (-run.created_unix_s, run.id))
+
+    def get(self, id: str) -> Run | None:
+        """The run of an id, or None."""
+        if ID.fullmatch(id) is None:
+            return None
+        if id not in self._known:
+            try:
+                self._known[id] = msgspec.json.decode((self.folder / id / _META).read_bytes(), type=Run)
+            except (OSError, msgspec.MsgspecError):
+                return None
+        return self._known[id]
+
+    def place(self, run: Run) -> Path:
+        """The folder of a run."""
+        return self.folder / run.id
+
+    def page(self, run: Run) -> Path | None:
+        """The page about a run, where it is there."""
+        path = self.place(run) / run.page
+        return path if path.is_file() else None
+
+    def state(self, run: Run) -> State:
+        """How far a run is."""
+        active = self._workers.state(run.id)
+        if active is not None and run.id not in self._ends:
+            now = time.time()
+            told, share = self._step(run) if active == "running" else ("waits until a worker is free", None)
+            return State(active, told, share, now - run.created_unix_s)
+        end = self._end(run)
+        if end is not None:
+            return State(end.state, end.message, None, end.ended_unix_s - run.created_unix_s)
+        if self.page(run) is not None:
+            return State("done")
+        return State("interrupted", _STOPPED)
+
+    def cancel(self, run: Run) -> None:
+        """End a run, and leave it in the list as cancelled."""
+        self._workers.end(run.id)
+
+    def remove(self, run: Run) -> None:
+        """Forget a run that has ended, and delete its folder."""
+        if self.state(run).state in ACTIVE:
+            raise InputError("this run has not ended; cancel it first")
+        shutil.rmtree(self.place(run), ignore_errors=True)
+        self._known.pop(run.id, None)
+        self._ends.pop(run.id, None)
+
+    def closing(self) -> None:
+        """What is ended from now on was not ended by people."""
+        self._is_closing = True
+
+    def summaries(self, run: Run) -> list[tuple[str, dict[str, Any]]]:
+        """The summaries of a run's results by policy, one or several; none where there are none."""
+        place = self.place(run) / RESULT
+        for name in ("comparison.json", "summary.json"):
+            try:
+                content = msgspec.json.decode((place / name).read_bytes())
+            except (OSError, msgspec.MsgspecError):
+                continue
+            found = content if isinstance(content, list) else [content]
+            return [(str(each.get("policy", "")), each) for each in found if isinstance(each, dict)]
+        return []
+
+    def said(self, run: Run) -> str:
+        """What the worker said, its end."""
+        return self.plain(tail(self.place(run) / "stderr.txt"))
+
+    def plain(self, text: str) -> str:
+        """A text without the folders that we keep files in."""
+        return re.sub(
+            rf"{re.escape(str(self.folder.parent))}/(uploads|runs)/[0-9a-f]{{12}}/(data/)?(unpacked/)?", "", text
+        )
+
+    def _ended(self, id: str, code: int | None) -> None:
+        run = self.get(id)
+        if run is None:
+            return
+        if code is None:
+            end = _End("interrupted", _STOPPED, time.time()) if self._is_closing else _End("cancelled", "", time.time())
+        elif code == 0:
+            end = _End("done", "", time.time())
+        else:
+            end = _End("failed", self.plain(told_by(self.place(run), code)), time.time())
+        self._ends[id] = end
+        try:
+            (self.place(run) / _END).write_bytes(msgspec.json.encode(end))
+        except OSError:
+            return  # the disk is full, or the folder is gone: it is still known until the studio stops
+
+    def _end(self, run: Run) -> _End | None:
+        if run.id not in self._ends:
+            try:
+                self._ends[run.id] = msgspec.json.decode((self.place(run) / _END).read_bytes(), type=_End)
+            except (OSError, msgspec.MsgspecError):
+                return None
+        return self._ends[run.id]
+
+    def _step(self, run: Run) -> tuple[str, float | None]:
+        """What the worker said last, and the share that is done where it told one."""
+        lines = [line for line in self.said(run).splitlines() if line.strip()]
+        if not lines:
+            return "starting", None
+        step = _STEP.match(lines[-1])
+        if step is None:
+            return lines[-1][:300], None
+        done, total = (float(text.replace(",", "")) for text in step.group(2, 3))
+        return lines[-1][:300], done / total if total else None

@@ -1,0 +1,150 @@
+"""Processes of our own command line: a few at a time, each with its log, each can be ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+__all__ = ["COMMAND_LINE", "Workers", "tail", "told_by"]
+
+COMMAND_LINE = "from unspool.cli.app import main; main()"
+"""What a worker runs, unless it is told something else."""
+
+_GRACE_S = 5.0
+_TAIL_BYTES = 1 << 16
+_LONGEST = 2000
+
+
+class Workers:
+    """Runs commands in processes of their own, as many at once as is said; others wait for their turn."""
+
+    def __init__(self, most: int) -> None:
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix="worker")
+        self._waiting: dict[str, Future[None]] = {}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._ended: set[str] = set()
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def start(
+        self, id: str, arguments: Sequence[str], folder: Path, done: Callable[[int | None], None],
+        program: str = COMMAND_LINE,
+    ) -> None:  # fmt: skip
+        """Run a command in a folder, into stdout.txt and stderr.txt; `done` is told its exit code.
+
+        The code is that of `Popen`, or None where it was ended on purpose, or never began.
+        """
+        with self._lock:
+            self._waiting[id] = self._pool.submit(self._work, id, arguments, folder, done, program)
+
+    def state(self, id: str) -> str | None:
+        """`waiting`, `running`, or None."""
+        with self._lock:
+            return "running" if id in self._running else "waiting" if id in self._waiting else None
+
+    def end(self, id: str) -> bool:
+        """End a command; says whether there was one."""
+        with self._lock:
+            self._ended.add(id)
+            process = self._running.get(id)
+            is_there = process is not None or id in self._waiting
+        if process is not None:
+            threading.Thread(target=_ended, args=(process,), daemon=True).start()
+        return is_there
+
+    def close(self) -> None:
+        """End all, and wait for them."""
+        self._is_closed = True
+        with self._lock:
+            running = list(self._running.values())
+            self._ended.update(self._running, self._waiting)
+        endings = [threading.Thread(target=_ended, args=(process,)) for process in running]
+        for thread in endings:
+            thread.start()
+        for thread in endings:
+            thread.join()
+        self._pool.shutdown(wait=True)
+
+    def _work(
+        self, id: str, arguments: Sequence[str], folder: Path, done: Callable[[int | None], None], program: str
+    ) -> None:
+        code: int | None = None
+        try:
+            with (folder / "stdout.txt").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
+                process = self._begun(id, [sys.executable, "-P", "-c", program, *arguments], folder, out, err)
+                if process is not None:
+                    code = process.wait()
+        finally:
+            with self._lock:
+                was_ended = id in self._ended
+                self._ended.discard(id)
+            try:
+                done(None if was_ended else code)
+            finally:
+                with self._lock:
+                    self._running.pop(id, None)
+                    self._waiting.pop(id, None)
+
+    def _begun(
+        self, id: str, command: list[str], folder: Path, out: IO[bytes], err: IO[bytes]
+    ) -> subprocess.Popen[bytes] | None:
+        """The process, unless it was ended before it began; under the lock, so that none slips through."""
+        with self._lock:
+            if id in self._ended or self._is_closed:
+                self._ended.add(id)
+                return None
+            process = subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
+                env=_environment(),
+            )  # fmt: skip
+            self._running[id] = process
+            return process
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with modules found from another folder as they are from here."""
+    paths = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    found = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
+    return {**os.environ, "UNSPOOL_PROGRESS_S": "0.5", "PYTHONUTF8": "1", **found}
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process and all that it started to end, and insist after a while."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, sign)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_S)
+            return
+
+
+def told_by(folder: Path, code: int) -> str:
+    """Why a command failed: its complaint, or the signal that killed it."""
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else "unknown"
+        hint = "; that is how a system ends what needs more memory than there is" if name == "SIGKILL" else ""
+        return f"the worker was killed by signal {-code} ({name}){hint}"
+    lines = tail(folder / "stderr.txt").splitlines()
+    at = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].startswith("unspool: ")), None)
+    if at is not None:
+        return "\n".join(lines[at:]).removeprefix("unspool: ")[:_LONGEST]
+    last = lines[-1] if lines else "it said nothing"
+    return f"the worker ended with code {code}: {last}"[:_LONGEST]
+
+
+def tail(path: Path) -> str:
+    """The end of a text file; nothing where there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""

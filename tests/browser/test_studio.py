@@ -1,0 +1,217 @@
+"""The studio from end to end, as somebody clicks through it."""
+
+import os
+import signal
+
+import pytest
+from tests.browser.test_browser_pages import PHONE, _lightness
+from tests.studio_server import LOG, Server, until
+
+pytest.importorskip("starlette", reason="the extra studio is not installed")
+
+WIDE = {"width": 1280, "height": 800}
+_DRAWN = "() => document.querySelector('.figure .main-svg .xy, .figure .main-svg .infolayer *') !== null"
+_LONG_MS = 120_000
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, browser):
+    server = Server(tmp_path_factory.mktemp("studio"), "--workers", "2")
+    yield server
+    server.release()
+    server.stop()
+
+
+@pytest.fixture
+def page(server, browser):
+    with browser.new_context(viewport=WIDE) as context:
+        page, faults = context.new_page(), []
+        watch(page, faults)
+        page.goto(server.address)
+        yield page
+        assert faults == []
+
+
+def watch(page, faults):
+    page.set_default_timeout(_LONG_MS)
+    page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: dialog.accept())
+
+    def told(message):
+        if message.type in ("error", "warning") and "400 (Bad Request)" not in message.text:
+            faults.append(f"{message.type}: {message.text}")
+
+    page.on("console", told)
+
+
+def upload(page, name, text, kind="a log of jobs"):
+    page.get_by_label("choose one").set_input_files({"name": name, "mimeType": "text/csv", "buffer": text.encode()})
+    page.get_by_label("It is").select_option(kind)
+    page.get_by_role("button", name="Upload").click()
+
+
+def choose(page, server, *policies, platform="8", title=""):
+    """From the first page to a run of the log that was uploaded first."""
+    page.goto(server.address)
+    page.get_by_role("link", name="jobs.csv", exact=True).first.click()
+    page.get_by_role("link", name="Schedulers").click()
+    for box in page.locator("input[name=policy]:checked").all():
+        box.uncheck()
+    for policy in policies:
+        page.get_by_label(policy, exact=True).check()
+    page.get_by_label("platform", exact=True).fill(platform)
+    page.get_by_label("A name for this run").fill(title)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+
+
+def state(page, wanted):
+    page.locator(f"#state [data-state={wanted}]").wait_for()
+
+
+def test_from_a_log_to_a_report_to_a_comparison(page, server):
+    upload(page, "jobs.csv", LOG)
+    page.get_by_role("heading", name="3 jobs read, 1 record rejected").wait_for()
+    assert "run_time is 'soon'" in page.get_by_role("region", name="Rejected records").inner_text()
+    choose(page, server, "fcfs", "easy", title="eight cores")
+    state(page, "done")
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    report, faults = opened.value, []
+    watch(report, faults)
+    report.wait_for_function(_DRAWN)
+    assert faults == []
+    with report.expect_download() as waiting:
+        report.locator(".download").first.click()
+    assert waiting.value.suggested_filename.endswith(".csv")
+    report.close()
+    for name, told in (("Download run.toml", 'platform = "8"'), ("Download the folder", "PK")):
+        with page.expect_download() as waiting:
+            page.get_by_role("link", name=name).click()
+        assert told in waiting.value.path().read_bytes().decode("latin-1")
+    choose(page, server, "fcfs", platform="16", title="sixteen cores")
+    state(page, "done")
+    page.goto(server.address)
+    for title in ("eight cores", "sixteen cores"):
+        page.get_by_label(f"compare {title}").check()
+    page.get_by_role("button", name="Compare those ticked").click()
+    heads = page.locator("thead th").all_inner_texts()
+    assert heads == ["figure", "sixteen cores", "fcfs (eight cores)", "easy (eight cores)"]
+    page.get_by_role("button", name="Compare job by job").click()
+    state(page, "done")
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    opened.value.wait_for_function(_DRAWN)
+
+
+def test_a_wrong_file_gives_a_sentence(page):
+    upload(page, "holiday.csv", "beach,sun\nyes,yes\n")
+    page.get_by_role("heading", name="It cannot be used").wait_for()
+    told = page.get_by_role("alert").inner_text()
+    assert told.startswith("holiday.csv")
+    assert "submit_time" in told
+    page.get_by_role("button", name="Remove this file").click()
+    page.get_by_role("heading", name="From a log to an answer").wait_for()
+    assert page.get_by_role("link", name="holiday.csv").count() == 0
+
+
+def test_a_wrong_form_says_what_is_wrong_and_keeps_what_was_typed(page, server):
+    page.goto(f"{server.address}new/run?log=sample-campus")
+    page.get_by_label("platform", exact=True).fill("many")
+    page.get_by_label("A name for this run").fill("mine")
+    page.get_by_role("button", name="Run", exact=True).click()
+    assert "platform: 'many' is neither a number of cores" in page.get_by_role("alert").inner_text()
+    assert page.get_by_label("platform", exact=True).input_value() == "many"
+    assert page.get_by_label("A name for this run").input_value() == "mine"
+
+
+def test_two_runs_at_once_one_killed_one_cancelled_then_the_studio_starts_again(page, server):
+    server.hold()
+    choose(page, server, "fcfs", title="to be killed")
+    killed = page.url.rpartition("/")[2]
+    (worker,) = server.held(1)
+    choose(page, server, "fcfs", title="to be cancelled")
+    server.held(2)
+    page.goto(server.address)
+    until(lambda: page.locator("[data-state=running]").count() == 2)
+    os.kill(worker, signal.SIGKILL)
+    page.locator(f"[data-run='{killed}'][data-state=failed]").wait_for()
+    page.get_by_role("link", name="to be killed").click()
+    assert "the worker was killed by signal 9 (SIGKILL)" in page.get_by_role("alert").inner_text()
+    page.goto(server.address)
+    page.get_by_role("link", name="to be cancelled").click()
+    page.get_by_role("button", name="Cancel").click()
+    state(page, "cancelled")
+    choose(page, server, "fcfs", title="to be cut off")
+    server.held(1)
+    page.goto("about:blank")
+    old = server.address
+    server.stop()
+    server.release()
+    server.start()
+    page.goto(server.address)
+    found = {
+        row.locator("a").inner_text(): row.locator("[data-state]").inner_text()
+        for row in page.locator("table.runs tbody tr").all()
+    }
+    wanted = {"to be killed": "failed", "to be cancelled": "cancelled", "to be cut off": "interrupted"}
+    assert found.items() >= wanted.items()
+    assert found["eight cores"] == "done"
+    page.get_by_role("link", name="to be killed").click()
+    assert "the worker was killed by signal 9" in page.get_by_role("alert").inner_text()
+    assert old != server.address
+
+
+def test_a_name_is_text_and_nothing_in_it_runs(page, server):
+    name = "<img src=x onerror='window.ran = 1'>.csv"
+    upload(page, name, LOG)
+    page.get_by_role("heading", name="3 jobs read, 1 record rejected").wait_for()
+    page.get_by_role("link", name="Schedulers").click()
+    page.goto(server.address)
+    assert page.get_by_role("link", name=name).count() == 1
+    assert page.evaluate("window.ran === undefined")
+    assert page.locator("img").count() == 0
+
+
+def test_a_report_cannot_ask_the_studio_for_anything(page, server):
+    page.goto(server.address)
+    page.get_by_role("link", name="eight cores", exact=True).first.click()
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    opened.value.wait_for_function(_DRAWN)
+    asked = f"fetch('{server.address}states').then(answer => answer.text(), () => 'refused')"
+    assert opened.value.evaluate(asked) == "refused"
+    assert opened.value.evaluate("window.opener === null")
+
+
+def test_the_keyboard_is_enough(page, server):
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()") == "campus.swf.gz":
+            break
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="10,000 jobs read, 0 records rejected").wait_for()
+    labelled = "fields => fields.filter(field => !field.labels.length).map(field => field.name)"
+    for face in ("run", "cost", "dispatch", "batsim"):
+        page.goto(f"{server.address}new/{face}?log=sample-campus")
+        visible = page.locator("input:not([type=hidden]), select, textarea")
+        assert visible.evaluate_all(labelled) == []
+
+
+def test_a_dark_telephone_shows_all_of_it(server, browser):
+    with browser.new_context(viewport=PHONE, color_scheme="dark", has_touch=True) as context:
+        page = context.new_page()
+        page.goto(server.address)
+        runs = page.locator("table.runs a").evaluate_all("all => all.map(one => one.href)")
+        uploads = page.locator("table.list:not(.runs) a").evaluate_all("all => all.map(one => one.href)")
+        forms = [f"{server.address}new/{face}?log=sample-campus" for face in ("run", "cost", "dispatch", "batsim")]
+        for address in (server.address, uploads[0], runs[0], runs[-1], *forms):
+            page.goto(address)
+            page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
+            behind = _lightness(page.evaluate("getComputedStyle(document.querySelector('section')).backgroundColor"))
+            colours = "all => [...new Set(all.map(one => getComputedStyle(one).color))]"
+            for colour in page.locator("h1, h2, p, label, td, th, dt, dd, summary, .state").evaluate_all(colours):
+                assert (_lightness(colour) + 0.05) / (behind + 0.05) > 4.5, (address, colour)

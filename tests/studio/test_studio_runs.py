@@ -1,0 +1,173 @@
+import asyncio
+import io
+import json
+import os
+import signal
+import tomllib
+import zipfile
+
+import httpx
+import pytest
+from tests.studio_server import LOG, Server, until
+
+from unspool.cli.app import app, run_command
+
+VIEWERS = 50
+PLATFORM = """<?xml version="1.0"?>
+<platform version="4.1"><zone id="all" routing="Full"><host id="master_host" speed="1Gf"/>
+<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/></zone></platform>"""
+BATSIM = {
+    "nb_res": 2, "jobs": [{"id": "1", "subtime": 0, "res": 2, "walltime": 90, "profile": "p"}],
+    "profiles": {"p": {"type": "delay", "delay": 10}},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("runs"), "--workers", "2")
+    yield server
+    server.release()
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    with httpx.Client(base_url=server.address, timeout=60, follow_redirects=True) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def log(client):
+    return uploaded(client, "three jobs.csv", LOG)
+
+
+def uploaded(client, name, content, kind="log"):
+    answer = client.post("uploads", data={"kind": kind}, files={"file": (name, content)})
+    assert answer.status_code == 200, answer.text
+    return str(answer.url).rpartition("/")[2]
+
+
+def started(client, face, log, **form):
+    answer = client.post("runs", data={"face": face, "log": log, **form})
+    assert answer.status_code == 200, answer.text
+    return str(answer.url).rpartition("/")[2]
+
+
+def ended(client, id):
+    def state():
+        found = client.get(f"runs/{id}/state").json()
+        return found if found["state"] not in ("waiting", "running") else None
+
+    return until(state, 300)
+
+
+@pytest.mark.slow
+def test_every_face_runs_from_its_form_and_gives_a_report(client, log):
+    workload = uploaded(client, "w.json", json.dumps(BATSIM))
+    platform = uploaded(client, "p.xml", PLATFORM, "platform")
+    prices = {"ComputeClusterModel.IdleTime": "0:30", "ComputeClusterModel.SpotPrice": "min", "queues": "-x,.*"}
+    experiment = {"dispatcher": "duration-filter", "duration_predictor": "index", "limit": "50",
+                  "metrics": "delay\nuser-experience", "refs": "sample-recodex-refs"}  # fmt: skip
+    runs = {
+        "run": started(client, "run", log, policy=["fcfs", "easy"], platform="8", policy_more="easy:order=sjf"),
+        "cost": started(client, "cost", log, **prices),
+        "dispatch": started(client, "dispatch", "sample-recodex", **experiment),
+        "batsim": started(client, "batsim", workload, policy="easy", platform_file=platform),
+    }
+    for face, id in runs.items():
+        end = ended(client, id)
+        assert (end["state"], end["message"]) == ("done", ""), face
+        report = client.get(f"runs/{id}/page")
+        assert report.status_code == 200
+        assert 'id="figures"' in report.text
+        assert "sandbox" in report.headers["content-security-policy"]
+    for policy in ("fcfs", "easy", "easy:order=sjf"):
+        assert f"<bdi>{policy}</bdi>" in client.get(f"runs/{runs['run']}").text
+    settings = client.get(f"runs/{runs['cost']}/settings").text
+    assert "IdleTime: 0:30" in settings
+    assert "BootTime" not in settings
+
+
+def test_what_is_downloaded_repeats_the_run(client, log, tmp_path, monkeypatch):
+    id = started(client, "run", log, policy="fcfs", platform="8")
+    assert ended(client, id)["state"] == "done"
+    packed = zipfile.ZipFile(io.BytesIO(client.get(f"runs/{id}/zip").content))
+    top = f"unspool-{id}"
+    assert {f"{top}/run.toml", f"{top}/result/jobs.parquet", f"{top}/result/report.html"} <= set(packed.namelist())
+    answer = client.get(f"runs/{id}/settings")
+    assert 'filename="run.toml"' in answer.headers["content-disposition"]
+    assert tomllib.loads(answer.text)["policy"] == ["fcfs"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.toml").write_text(answer.text)
+    assert run_command(["run", "-c", "run.toml", "-o", "again", "--no-report"]) == 0
+    theirs, ours = (
+        {name: value for name, value in json.loads(text).items() if name != "timing"}
+        for text in (packed.read(f"{top}/result/summary.json"), (tmp_path / "again/summary.json").read_text())
+    )
+    assert theirs == ours
+
+
+def test_fifty_viewers_do_not_keep_a_run_from_its_end(client, server, log):
+    server.hold()
+    id = started(client, "run", log, policy="fcfs", platform="8")
+    server.held(1)
+    answers = []
+
+    async def view(viewer, over):
+        while not over.is_set():
+            for path in ("", f"runs/{id}", f"runs/{id}/state", "states"):
+                answers.append((await viewer.get(path)).status_code)
+
+    async def watch():
+        over = asyncio.Event()
+        limits = httpx.Limits(max_connections=VIEWERS + 1)
+        async with httpx.AsyncClient(base_url=server.address, timeout=120, limits=limits) as viewer:
+            viewers = [asyncio.create_task(view(viewer, over)) for _ in range(VIEWERS)]
+            await asyncio.sleep(0)
+            server.release()
+            for _ in range(3000):
+                state = (await viewer.get(f"runs/{id}/state")).json()["state"]
+                if state != "running":
+                    break
+            over.set()
+            await asyncio.gather(*viewers)
+        return state
+
+    assert asyncio.run(watch()) == "done"
+    assert len(answers) >= VIEWERS
+    assert set(answers) == {200}
+
+
+def test_a_third_run_waits_for_its_turn_and_can_be_cancelled_before_it_begins(client, server, log):
+    server.hold()
+    first, second, third = (started(client, "run", log, policy="fcfs", platform="8") for _ in range(3))
+    workers = server.held(2)
+    states = client.get("states").json()
+    assert [states[id]["state"] for id in (first, second, third)] == ["running", "running", "waiting"]
+    assert client.post(f"runs/{first}/remove").status_code == 400
+    client.post(f"runs/{third}/cancel")
+    os.kill(workers[0], signal.SIGKILL)
+    until(lambda: any(client.get(f"runs/{id}/state").json()["state"] == "failed" for id in (first, second)))
+    failed = next(id for id in (first, second) if client.get(f"runs/{id}/state").json()["state"] == "failed")
+    assert "killed by signal 9 (SIGKILL)" in client.get(f"runs/{failed}").text
+    server.release()
+    assert ended(client, second if failed == first else first)["state"] == "done"
+    assert ended(client, third)["state"] == "cancelled"
+    assert client.get("").status_code == 200
+    client.post(f"runs/{third}/remove")
+    assert client.get(f"runs/{third}").status_code == 404
+    assert not (server.folder / "runs" / third).exists()
+
+
+def test_what_a_worker_complains_of_is_told_without_our_folders(client, log):
+    id = started(client, "run", log, policy="fcfs")
+    state = ended(client, id)
+    assert state["state"] == "failed"
+    assert "does not say how large its machine was" in state["message"]
+    assert "uploads" not in state["message"]
+
+
+def test_a_sweep_is_offered_where_the_verb_is(client, log):
+    until(lambda: client.get(f"uploads/{log}/state").json()["state"] == "done")
+    assert ("/new/sweep?log=" in client.get(f"uploads/{log}").text) == ("sweep" in app)
+    assert client.get(f"new/sweep?log={log}").status_code == (200 if "sweep" in app else 404)
