@@ -40,7 +40,7 @@ from unspool.model.profile import (
 from unspool.model.workload import Workload
 from unspool.workloads.references import parts_first, reached, references, spans_of
 
-__all__ = ["fluid_of", "grow_fluid"]
+__all__ = ["fluid_of", "grow_fluid", "no_programs", "with_program"]
 
 _SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
 _MOST_RECEIVERS = 62  # bits of a mask
@@ -68,6 +68,44 @@ def fluid_of(
     sizes = workload.column("machines").fill_null(workload.table["cores"]).to_numpy()[used]
     writer = _Writer(workload.profiles, wanted, network, contention)
     return writer.write(names, sizes), tuple(name for name, _ in writer.known)
+
+
+def no_programs(jobs: int, network: Network, contention: Contention) -> Fluid:
+    """What jobs do of which none does anything yet; more is written down when they come."""
+    writer = _Writer({"": Delay(1.0)}, [""], network, contention)
+    writer.program("", 1)
+    return writer.write(pl.Series([None] * jobs, dtype=pl.String), np.ones(jobs, np.int64))
+
+
+def with_program(
+    fluid: Fluid, profiles: Mapping[str, Profile], name: str, size: int, network: Network, contention: Contention
+) -> tuple[Fluid, int, tuple[str, ...]]:
+    """With a profile written down for jobs of so many executors: the programs, its own, and the profiles of new ones.
+
+    Programs that are there stay as they are.
+    """
+    _refuse_broken({part: profiles[part] for part in reached(profiles, [name])}, [name])
+    writer = _Writer(profiles, [name], network, contention)
+    before = len(fluid.programs)
+    writer.rows = [{} for _ in range(before)]
+    writer.members, writer.amounts = [0] * len(fluid.members), [0.0] * len(fluid.amounts)
+    receiving = fluid.programs["kind"] == kinds.RECEIVE
+    writer.receivers = [""] * (1 + int(fluid.programs["bit"][receiving].max(initial=-1)))
+    program = writer.program(name, size)
+    members, amounts = np.array(writer.members, np.int64), np.array(writer.amounts)
+    members[: len(fluid.members)], amounts[: len(fluid.amounts)] = fluid.members, fluid.amounts
+    rule = fluid.rule.copy()
+    leaves, depth = max(writer.leaves.values()), max(writer.frames.values())
+    rule["leaves"], rule["nodes"] = max(leaves, int(rule[0]["leaves"])), max(depth, int(rule[0]["nodes"]))
+    rule["elements"] = max(size + 2 + len(network.links), int(rule[0]["elements"]))
+    routes = fluid.routes
+    if size + 2 > len(routes.crew):
+        routes = routes._replace(crew=np.zeros(2 * size + 2, np.int64), flops=np.zeros(2 * size + 2))
+    fluid = fluid._replace(
+        rule=rule, programs=np.concatenate((fluid.programs, writer.written(before))), members=members, amounts=amounts,
+        todo=longer(fluid.todo, depth + leaves + 8), routes=routes,
+    )  # fmt: skip
+    return fluid, program, tuple(known for known, _ in writer.known)
 
 
 def _refuse_broken(profiles: Mapping[str, Profile], named: list[str]) -> None:
@@ -132,10 +170,7 @@ class _Writer:
         for at, (name, size) in enumerate(zip(names, sizes.tolist(), strict=True)):
             if name in self.wanted:
                 program_of[at] = self.program(name, size)
-        programs = np.zeros(len(self.rows), PROGRAM)
-        for at, row in enumerate(self.rows):
-            for field, value in row.items():
-                programs[at][field] = value
+        programs = self.written(0)
         leaves, depth = max(self.leaves.values()), max(self.frames.values())
         most = int(sizes.max(initial=1)) + 2
         rule = np.zeros(1, FLUID)
@@ -153,6 +188,14 @@ class _Writer:
             np.zeros(0, np.int64), np.zeros(depth + leaves + 8, MOVE), np.zeros(64 + leaves, SAID),
             np.zeros(64, LETTER), np.full((jobs, 2), -1, np.int64), sharing, routes_of(self.network, most),
         )  # fmt: skip
+
+    def written(self, first: int) -> Array:
+        """The programs from a number on."""
+        programs = np.zeros(len(self.rows) - first, PROGRAM)
+        for at, row in enumerate(self.rows[first:]):
+            for field, value in row.items():
+                programs[at][field] = value
+        return programs
 
     def program(self, name: str, size: int) -> int:
         """The program of a profile for a number of executors."""

@@ -12,13 +12,16 @@ from typing import Any
 
 import polars as pl
 
-from unspool.errors import InputError, shown
+from unspool.errors import InputError, RunError, shown
 from unspool.faces.batsim.constraints import constrained, with_reasons
 from unspool.faces.batsim.events import closures_of
 from unspool.faces.batsim.inputs import read_jobs, read_machines
 from unspool.faces.batsim.jobs import machine_limit, put_together
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
+from unspool.faces.batsim.protocol.driver import Conversation
+from unspool.faces.batsim.protocol.outside import Outside
+from unspool.faces.batsim.protocol.storing import with_any_storage
 from unspool.model.network import TCP_GAMMA, Contention
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -27,6 +30,7 @@ from unspool.policies.base import Scheduler
 from unspool.results.result import Result
 from unspool.results.run import name_of
 from unspool.results.run import run as simulate
+from unspool.simulation.admission import open_table
 from unspool.workloads.batsim_events import read_events
 
 __all__ = ["ONE_BY_ONE", "Settings", "Simulated", "build_policy", "run_batsim"]
@@ -59,15 +63,20 @@ class Settings:
     forward_unknown_events: bool = False
     shares_machines: bool = False
     message_delay_s: float = 0.0
+    outside: Outside | None = None
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """The jobs and the platform as they were simulated, the result, and what the files say of it."""
+    """The jobs and the platform as they were simulated, the result, and what the files say of it.
+
+    `fault` says why the run broke off, if it did: then only those jobs are told of that had ended.
+    """
 
     workload: Workload
     result: Result
     outputs: Outputs
+    fault: RunError | None = None
 
 
 def build_policy(name: str) -> Any:
@@ -96,6 +105,8 @@ def run_batsim(
 
     `note` is told what was left out of the platform's file.
     """
+    if settings.outside is not None:
+        return _run_outside(settings, settings.outside, states, progress, compiling, reading, note)
     scheduler = build_policy(settings.policy) if isinstance(settings.policy, str) else settings.policy
     name = settings.policy if isinstance(settings.policy, str) else name_of(settings.policy)
     began = perf_counter()
@@ -110,13 +121,57 @@ def run_batsim(
         message_delay_s=settings.message_delay_s, progress=progress, compiling=compiling,
     )  # fmt: skip
     result = _without_ranks(with_reasons(result, placed.reasons), placed.workload)
+    return _told(settings, placed.workload, result, name, read_s, states)
+
+
+def _told(
+    settings: Settings, workload: Workload, result: Result, name: str, read_s: float, states: bool,
+    fault: RunError | None = None,
+) -> Simulated:  # fmt: skip
     files = " ".join(settings.workloads)
     config = {**result.config, "workload": files, "platform": settings.platform, "policy": name}
     result = replace(result, policy=name, config=config)
     began = perf_counter()
-    outputs = outputs_of(placed.workload, result, states=states)
+    outputs = outputs_of(workload, result, states=states)
     result.timing.update(read_s=read_s, outputs_s=perf_counter() - began)
-    return Simulated(placed.workload, result, outputs)
+    return Simulated(workload, result, outputs, fault)
+
+
+def _run_outside(
+    settings: Settings,
+    outside: Outside,
+    states: bool,
+    progress: Callable[[int, int], None] | None,
+    compiling: Callable[[], AbstractContextManager[None]],
+    reading: Callable[[str], AbstractContextManager[object]],
+    note: Callable[[str], None] | None,
+) -> Simulated:
+    """The same with a scheduler that is another program: it is told of every job, and free fields are its business."""
+    began = perf_counter()
+    jobs, platform = _inputs(settings, reading, note)
+    events = read_events(*settings.events, forward_unknown=settings.forward_unknown_events)
+    closures = closures_of(events, platform.machine_count)
+    read_s = perf_counter() - began
+    jobs = open_table(replace(jobs, profiles=dict(jobs.profiles)))
+    jobs = replace(jobs, table=jobs.table.drop("depends_on", "licences", strict=False))
+    contention = with_any_storage(_contention(settings), jobs, platform)
+    talk = Conversation(
+        outside.open_line, replace(outside.terms, shares_machines=settings.shares_machines,
+                                   forward_unknown_events=settings.forward_unknown_events),
+        tuple(settings.workloads), contention, tuple(settings.storages), events, settings.message_delay_s,
+    )  # fmt: skip
+    result = simulate(
+        jobs, platform, talk, seed=settings.seed, kill_at_walltime=True,
+        outages=closures if closures.listed else None, on_loss="keep", contention=contention, keeps_all=True,
+        progress=progress, compiling=compiling,
+    )  # fmt: skip
+    assert talk.workload is not None
+    result = _without_ranks(result, jobs)
+    result.timing.update(talk.timing)
+    if talk.fault is not None:
+        told = f"partial: the run broke off, and only jobs that had ended by then are told of ({talk.fault})"
+        result = replace(result, notes=(*result.notes, told), config={**result.config, "partial": str(talk.fault)})
+    return _told(settings, talk.workload, result, outside.name, read_s, states, talk.fault)
 
 
 def _without_ranks(result: Result, workload: Workload) -> Result:
