@@ -24,7 +24,7 @@ from unspool.faces.batsim.inputs import read_machines
 from unspool.faces.batsim.running import Settings, run_batsim
 from unspool.faces.batsim.settings import parse_roles
 
-__all__ = ["BatsimCase", "checks", "compare_figures", "compare_jobs", "read_case", "read_jobs", "run_case"]
+__all__ = ["BatsimCase", "arguments_of", "checks", "compare_figures", "compare_jobs", "read_case", "read_jobs", "run_case"]
 
 EXACT_S = 1e-6 + 1e-9  # of execution times: one in the last of the six decimals that are written
 SHIFT_S, SHIFT_PART = 0.05, 1e-4  # by how much times on other platforms may differ: seconds, and part of the time
@@ -112,7 +112,7 @@ def checks(path: Path) -> list[Check]:
 def run_case(case: BatsimCase) -> pl.DataFrame:
     """Our jobs of a case, with the columns of Batsim's `_jobs.csv`, in any order; empty cells are null."""
     assert case.scheduler is not None
-    given = _arguments(case.arguments)
+    given = arguments_of(case.arguments)
     settings = Settings(
         platform=str(case.platform), workloads=[str(case.workload)], policy=case.scheduler.policy, host_order="text",
         storages=_storages(case, given), **given,
@@ -131,7 +131,7 @@ def _storages(case: BatsimCase, given: Mapping[str, Any]) -> dict[str, str]:
     return {label: network.hosts[at].name for label, at in case.scheduler.storages.items()}
 
 
-def _arguments(arguments: tuple[str, ...]) -> dict[str, Any]:
+def arguments_of(arguments: tuple[str, ...]) -> dict[str, Any]:
     """Batsim's arguments as settings of ours; those that only tell a scheduler more, or write more, are left out."""
     found: dict[str, Any] = {}
     words = iter(arguments)

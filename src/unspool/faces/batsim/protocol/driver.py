@@ -35,7 +35,7 @@ from unspool.workloads.batsim_events import ExternalEvent
 from unspool.workloads.intervals import format_intervals
 from unspool.workloads.references import spans_of
 
-__all__ = ["Conversation", "Line"]
+__all__ = ["FIRST_S", "Conversation", "Line"]
 
 _SHOWN = 5  # jobs that an error names
 _PAUSE_S = 0.25
@@ -45,6 +45,10 @@ _STATES = {
     TIMED_OUT: "COMPLETED_WALLTIME_REACHED",
     KILLED: "COMPLETED_KILLED",
 }
+
+
+FIRST_S = 1e-6
+"""What a scheduler is told the time to be at 0, once it has been greeted."""
 
 
 class Line(Protocol):
@@ -156,6 +160,8 @@ class _Turn:
     # Talking.
 
     def _ask(self, now: float, events: list[str]) -> Message:
+        # Schedulers of pybatsim refuse to start anything at 0, to which Batsim's own messages never come.
+        now = max(now, FIRST_S) if self.messages else now
         self.told_now = rounded(now)
         began = perf_counter()
         answer = self.line.ask(message_text(now, events))
