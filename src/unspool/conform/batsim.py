@@ -24,7 +24,16 @@ from unspool.faces.batsim.inputs import read_machines
 from unspool.faces.batsim.running import Settings, run_batsim
 from unspool.faces.batsim.settings import parse_roles
 
-__all__ = ["BatsimCase", "arguments_of", "checks", "compare_figures", "compare_jobs", "read_case", "read_jobs", "run_case"]
+__all__ = [
+    "BatsimCase",
+    "arguments_of",
+    "checks",
+    "compare_figures",
+    "compare_jobs",
+    "read_case",
+    "read_jobs",
+    "run_case",
+]
 
 EXACT_S = 1e-6 + 1e-9  # of execution times: one in the last of the six decimals that are written
 SHIFT_S, SHIFT_PART = 0.05, 1e-4  # by how much times on other platforms may differ: seconds, and part of the time

@@ -20,7 +20,7 @@ from unspool.faces.batsim.jobs import machine_limit, put_together
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
 from unspool.faces.batsim.protocol.driver import Conversation
-from unspool.faces.batsim.protocol.outside import Outside
+from unspool.faces.batsim.protocol.outside import Elsewhere
 from unspool.faces.batsim.protocol.storing import with_any_storage
 from unspool.model.network import TCP_GAMMA, Contention
 from unspool.model.platform import Platform
@@ -63,7 +63,7 @@ class Settings:
     forward_unknown_events: bool = False
     shares_machines: bool = False
     message_delay_s: float = 0.0
-    outside: Outside | None = None
+    outside: Elsewhere | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _told(
 
 def _run_outside(
     settings: Settings,
-    outside: Outside,
+    outside: Elsewhere,
     states: bool,
     progress: Callable[[int, int], None] | None,
     compiling: Callable[[], AbstractContextManager[None]],

@@ -20,7 +20,7 @@ from unspool.faces.batsim.protocol.begins import Terms, begins_text
 from unspool.faces.batsim.protocol.book import Book, Entry
 from unspool.faces.batsim.protocol.messages import Message, event_text, message_text, read_message
 from unspool.faces.batsim.protocol.numbers import json_text, quoted, rounded
-from unspool.faces.batsim.protocol.orders import Orders
+from unspool.faces.batsim.protocol.orders import Orders, Power
 from unspool.faces.batsim.protocol.partial import forget_running
 from unspool.model.network import Contention
 from unspool.model.workload import Workload
@@ -71,6 +71,7 @@ class Conversation:
     storages: Sequence[str] = ()  # labels that were mapped beforehand
     events: Sequence[ExternalEvent] = ()
     message_delay_s: float = 0.0
+    power: Callable[[Engine], Power] | None = None
     fault: RunError | None = None
     workload: Workload | None = None
     timing: dict[str, float] = field(default_factory=dict)
@@ -106,6 +107,7 @@ class _Turn:
         self.out: list[str] = []
         self.running: list[int] = []
         self.calls: list[float] = []
+        self.switching: list[tuple[float, str, int]] = []  # machines that change their pstate: when it is done
         self.told_now = 0.0  # what the scheduler takes the time to be
         self.messages = 0
         self.waited_s = 0.0
@@ -139,7 +141,6 @@ class _Turn:
             if self.given.message_delay_s:
                 self._reach(self.engine.now + self.given.message_delay_s)
             told, self.out = self.out, []
-            self.orders.being_killed.clear()
             self._obey(self._ask(self.engine.now, told))
 
     def _warm_up(self) -> None:
@@ -151,8 +152,8 @@ class _Turn:
             if twin.advance() is None:
                 return
         job = Job(twin, twin.waiting_jobs(0, 1)[0])
-        if job.units <= twin.platform.machine_count:
-            carry_out(twin, Start(job, range(job.units)))
+        if machines := twin.room_for(job.index):
+            carry_out(twin, Start(job, list(machines)))
             progress_of(twin, job.index)
             carry_out(twin, Kill(job))
         twin.advance()
@@ -253,6 +254,9 @@ class _Turn:
         if arrived == self._static and not self._static_over:
             self._static_over = True
             self.tell("NOTIFY", '{"type":"no_more_static_job_to_submit"}')
+        while self.switching and self.switching[0][0] <= now:
+            _, machines, state = heappop(self.switching)
+            self.tell("RESOURCE_STATE_CHANGED", json_text({"resources": machines, "state": str(state)}))
         while self.calls and self.calls[0] <= now:
             heappop(self.calls)
             self.tell("REQUESTED_CALL", "{}")
@@ -318,6 +322,11 @@ class _Turn:
         """The scheduler wants to be called."""
         heappush(self.calls, time)
         self.engine.push(time, WAKE, 0)
+
+    def tell_switched_at(self, time: float, machines: str, state: int) -> None:
+        """Machines will have changed their pstate at a time, which may be now."""
+        heappush(self.switching, (time, machines, state))
+        self.engine.push(max(time, self.engine.now), WAKE, 0)
 
     def note_profile(self, name: str) -> None:
         """A profile was registered; what jobs return that have it must be known."""

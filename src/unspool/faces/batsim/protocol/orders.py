@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from unspool.engine.journal import begin_attempt, end_attempt
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, QUEUED, REJECTED, RUNNING, TIMED_OUT
@@ -14,6 +14,8 @@ from unspool.faces.batsim.protocol.numbers import json_text
 from unspool.faces.batsim.protocol.registering import Registering
 from unspool.faces.batsim.protocol.storing import Storing
 from unspool.model.network import Contention
+from unspool.model.profile import Profile, Receive, Send
+from unspool.model.profile import Sequence as Composed
 from unspool.policies.base import Kill, Reject, Start, Tell
 from unspool.policies.view import Job
 from unspool.simulation.decisions import carry_out
@@ -23,7 +25,7 @@ from unspool.workloads.intervals import format_intervals, parse_intervals
 if TYPE_CHECKING:
     from unspool.faces.batsim.protocol.driver import _Turn
 
-__all__ = ["Orders"]
+__all__ = ["Orders", "Power"]
 
 _STATES = {
     QUEUED: "waits", RUNNING: "runs", COMPLETED: "has ended", TIMED_OUT: "has reached its walltime",
@@ -39,6 +41,19 @@ _REASON = "rejected by the scheduler"
 _NO_ENERGY = "the energy of machines is not modelled in this run (-E); expected no orders and questions about it"
 
 
+class Power(Protocol):
+    """The pstates of machines and the energy that they use, as far as a scheduler has to do with them."""
+
+    def switch(self, machines: Sequence[int], pstate: int) -> float | None:
+        """Begin to switch machines, and say when all of them are done; None where the order is lost."""
+
+    def refusal(self, machine: int) -> str | None:
+        """Why a machine takes no job now, as in `sleeps`; None where it does."""
+
+    def consumed_j(self) -> float:
+        """The joules of all machines, from the beginning until now."""
+
+
 class Orders:
     """Carries out events, one after the other."""
 
@@ -46,9 +61,10 @@ class Orders:
         self.turn, self.engine, self.book = turn, turn.engine, turn.book
         self.registering = Registering(turn)
         self.storing = Storing(turn, contention, storages)
+        self.power = None if turn.given.power is None else turn.given.power(turn.engine)
         self.allocated: dict[int, str] = {}
         self.by_hand: set[int] = set()  # jobs that the scheduler itself says the states of
-        self.being_killed: set[str] = set()
+        self.killed: set[str] = set()
         self.is_registration_over = False
 
     def carry_out(self, event: Event) -> None:
@@ -75,6 +91,9 @@ class Orders:
         if not machines:
             raise DecisionError(f"job {entry.full}: alloc is {_told(data, 'alloc')}; expected machines such as 0-3 7")
         self._refuse_machines(entry, machines)
+        for machine in machines if self.power is not None else ():
+            if (why := self.power.refusal(machine)) is not None:  # type: ignore[union-attr]
+                raise DecisionError(f"job {entry.full}: machine {machine} {why}")
         mapping = None if data.get("mapping") is None else _mapping(data["mapping"], len(machines))
         self.storing.resolve(entry, data.get("storage_mapping"))
         if data.get("additional_io_job") is not None:
@@ -142,7 +161,7 @@ class Orders:
         ids = data.get("job_ids")
         if not isinstance(ids, list) or not ids:
             raise DecisionError(f"job_ids is {_told(data, 'job_ids')}; expected a list of jobs")
-        if all(full in self.being_killed for full in ids):
+        if all(full in self.killed for full in ids):
             return
         progress: dict[str, Any] = {}
         for full in ids:
@@ -151,13 +170,20 @@ class Orders:
             if state == QUEUED or entry.at >= self.turn.admission.count or not self._has_arrived(entry):
                 raise DecisionError(f"job {entry.full} cannot be killed: it has not been started")
             if state == RUNNING and entry.at not in self.by_hand:
-                if (far := progress_of(self.engine, entry.at)) is not None:
+                far = progress_of(self.engine, entry.at) or _at_start(self.engine.workload.profiles, entry.profile)
+                if far is not None and not self._is_talking(far):
                     progress[entry.full] = self._named(far)
                 carry_out(self.engine, Kill(Job(self.engine, entry.at)))
                 self.turn.running.remove(entry.at)
                 self.turn.tell_completed(entry.at)
-                self.being_killed.add(entry.full)
+                self.killed.add(entry.full)
         self.turn.tell("JOB_KILLED", json_text({"job_ids": ids, "job_progress": progress}))
+
+    def _is_talking(self, far: dict[str, Any]) -> bool:
+        """Whether a job was cut in a message, of which nobody says how far it is."""
+        while "current_task" in far:
+            far = far["current_task"]
+        return isinstance(self.engine.workload.profiles[far["profile_name"]], Send | Receive)
 
     def _named(self, far: dict[str, Any]) -> dict[str, Any]:
         """Progress with the names that profiles have in their workload."""
@@ -228,14 +254,23 @@ class Orders:
 
     def set_resource_state(self, data: Mapping[str, Any]) -> None:
         """Another pstate for machines."""
-        raise DecisionError(_NO_ENERGY)
+        power = self._power()
+        machines, state = data.get("resources"), data.get("state")
+        named = parse_intervals(machines) if isinstance(machines, str) else ()
+        if not named or named[-1] >= self.engine.platform.machine_count:
+            raise DecisionError(f"resources is {_told(data, 'resources')}; expected machines such as 0-3 7")
+        if not isinstance(state, str | int) or isinstance(state, bool) or not str(state).isdecimal():
+            raise DecisionError(f"state is {_told(data, 'state')}; expected the number of a pstate")
+        done_at = power.switch(named, int(state))
+        if done_at is not None:
+            self.turn.tell_switched_at(done_at, format_intervals(named), int(state))
 
     def query(self, data: Mapping[str, Any]) -> None:
         """A question: only the energy can be asked for."""
         requests = data.get("requests")
         if not isinstance(requests, dict) or list(requests) != ["consumed_energy"]:
             raise DecisionError(f"requests is {_told(data, 'requests')}; expected consumed_energy")
-        raise DecisionError(_NO_ENERGY)
+        self.turn.tell("ANSWER", json_text({"consumed_energy": float(self._power().consumed_j())}))
 
     def answer(self, data: Mapping[str, Any]) -> None:
         """An answer to a question that is never asked."""
@@ -253,6 +288,11 @@ class Orders:
         self.registering.job(data)
 
     # Who is who.
+
+    def _power(self) -> Power:
+        if self.power is None:
+            raise DecisionError(_NO_ENERGY)
+        return self.power
 
     def _has_arrived(self, entry: Entry) -> bool:
         state = int(self.engine.core.fate[entry.at]["state"])
@@ -274,6 +314,15 @@ class Orders:
 
 def _told(data: Mapping[str, Any], name: str) -> str:
     return shown(json_text(data[name])) if name in data else "missing"
+
+
+def _at_start(profiles: Mapping[str, Profile], name: str) -> dict[str, Any]:
+    """How far a job is that was killed when it had just been started."""
+    profile = profiles[name]
+    if isinstance(profile, Composed):
+        below = _at_start(profiles, profile.members[0])
+        return {"profile_name": name, "current_task_index": 0, "current_task": below}
+    return {"profile_name": name, "progress": 0.0}
 
 
 def _mapping(given: Any, machines: int) -> list[int]:

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from unspool.errors import shown
 from unspool.faces.batsim.protocol.begins import Terms
+from unspool.faces.batsim.protocol.driver import Line
 from unspool.faces.batsim.protocol.process import Started, free_endpoint
 from unspool.faces.batsim.protocol.wire import Asking, needs_zmq
 
-__all__ = ["ENDPOINT", "Outside"]
+__all__ = ["ENDPOINT", "Elsewhere", "Outside"]
 
 ENDPOINT = "tcp://localhost:28000"
 """Where Batsim looks for a scheduler if nobody says."""
+
+
+class Elsewhere(Protocol):
+    """A scheduler that is not asked directly, but talked to."""
+
+    @property
+    def name(self) -> str:
+        """What the scheduler is called in results."""
+
+    @property
+    def terms(self) -> Terms:
+        """What both sides agree upon."""
+
+    def open_line(self, stack: ExitStack) -> Line:
+        """Get in touch with it; what is opened for that is closed with the stack."""
 
 
 @dataclass(frozen=True)
