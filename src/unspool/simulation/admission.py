@@ -1,12 +1,13 @@
 """Jobs that join a run while it goes on, which nobody knew of when it was set up.
 
-They stand behind all others. The walk over known submissions never comes to them, because their submit time is
-infinite while the run goes on; `settle` writes the true ones.
+They stand behind all others. While the walk over known submissions goes on, it must not come to them: their submit
+times are infinite until then, and `settle` writes the true ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class NewJob:
     machines: int
     walltime: float | None = None
     profile: str | None = None
-    estimate: float | None = None
+    others: Mapping[str, Any] = field(default_factory=dict)  # of columns that the workload has besides
 
 
 def open_table(workload: Workload) -> Workload:
@@ -88,7 +89,7 @@ class Admission:
         shape = self.shape_of(job.machines)
         core = engine.core
         row = core.jobs[at]
-        row["submit"], row["size"], row["shape"] = np.inf, job.machines, shape
+        row["submit"], row["size"], row["shape"] = self._submit(job), job.machines, shape
         row["run_time"] = np.inf
         row["walltime"] = job.walltime if job.walltime and job.profile is not None else np.inf
         core.fate[at]["estimate"] = self._estimate(job)
@@ -97,6 +98,14 @@ class Admission:
         self._give_slots()
         arrive(engine.core, at)
         return at
+
+    def _submit(self, job: NewJob) -> float:
+        """The submit time, once the walk over known submissions is over."""
+        core = self._engine.core
+        if core.clock[0]["next_arrival"] < self._known:
+            return float("inf")
+        core.clock[0]["next_arrival"] = len(core.jobs)
+        return job.submit_time
 
     def shape_of(self, machines: int) -> int:
         """The shape of jobs of so many machines, made where there is none yet."""
@@ -128,7 +137,7 @@ class Admission:
         if job.walltime is not None and job.walltime > 0.0:
             self._limits.append(job.walltime)
             return job.walltime
-        return job.estimate or max(self._limits, default=3600.0)
+        return max(self._limits, default=3600.0)
 
     def _write_row(self, job: NewJob) -> None:
         engine = self._engine
@@ -136,6 +145,7 @@ class Admission:
         values: dict[str, Any] = {
             "job_id": job.job_id, "submit_time": job.submit_time, "run_time": 0.0, "cores": job.machines,
             "machines": job.machines, "walltime": job.walltime, "profile": job.profile, "line": len(table) + 1,
+            **job.others,
         }  # fmt: skip
         row = pl.DataFrame({name: [values.get(name)] for name in table.columns}, schema=table.schema)
         table = table.vstack(row)
@@ -227,8 +237,8 @@ def _blank(array: Array, count: int, total: int, **values: float) -> Array:
     """An array with so many records in front, and blank ones behind."""
     longer = np.zeros((total, *array.shape[1:]), array.dtype)
     longer[:count] = array[:count]
-    for field, value in values.items():
-        longer[field][count:] = value
+    for name, value in values.items():
+        longer[name][count:] = value
     return longer
 
 

@@ -42,6 +42,9 @@ __all__ = ["Driver", "Engine", "Policy"]
 class Driver(Protocol):
     """Somebody who drives a run, instead of being asked at each instant: a program that is talked to elsewhere."""
 
+    def prepare(self, engine: Engine) -> None:
+        """Compile what the run needs."""
+
     def drive(self, engine: Engine, progress: Callable[[int, int], None] | None) -> None:
         """Take the run to its end; who waits or runs then is the driver's business."""
 
@@ -212,8 +215,9 @@ class Engine:
     def compile(self, policy: Policy) -> None:
         """Compile, or load from disk, what a run under this policy needs; `run` does so too, on its way."""
         code = OUTSIDE
-        if hasattr(policy, "drive"):
-            return  # it may change what the run is made of first
+        if prepare := getattr(policy, "prepare", None):
+            prepare(self)
+            return
         if isinstance(policy, CompiledScheduler):
             self._adopt(policy)
             code = policy.code

@@ -76,6 +76,12 @@ class Conversation:
     workload: Workload | None = None
     timing: dict[str, float] = field(default_factory=dict)
 
+    def prepare(self, engine: Engine) -> None:
+        """Compile what starts and ends jobs, before anybody waits for us: schedulers wait for two seconds."""
+        if self.terms.enable_dynamic_jobs:
+            Admission(engine, self.contention).prepare_for_work()
+        _warm_up(engine.fork())
+
     def drive(self, engine: Engine, progress: Callable[[int, int], None] | None) -> None:
         """Talk to the scheduler until the run is over, or it fails."""
         with ExitStack() as stack:
@@ -102,8 +108,6 @@ class _Turn:
         self.terms = terms.terms
         self.book = Book(terms.paths, engine.workload)
         self.admission = Admission(engine, terms.contention)
-        if self.terms.enable_dynamic_jobs:
-            self.admission.prepare_for_work()
         self.out: list[str] = []
         self.running: list[int] = []
         self.calls: list[float] = []
@@ -125,7 +129,6 @@ class _Turn:
 
     def run(self) -> None:
         """From SIMULATION_BEGINS to SIMULATION_ENDS."""
-        self._warm_up()
         begins = event_text(0.0, "SIMULATION_BEGINS", begins_text(self.terms, self.engine.platform, self.book))
         answer = self._ask(0.0, [begins])
         for event in self.given.events:
@@ -142,21 +145,6 @@ class _Turn:
                 self._reach(self.engine.now + self.given.message_delay_s)
             told, self.out = self.out, []
             self._obey(self._ask(self.engine.now, told))
-
-    def _warm_up(self) -> None:
-        """Compile what starts and ends jobs on a copy, before anybody waits for us; schedulers wait for two seconds."""
-        twin = self.engine.fork()
-        compile_for(twin.state, OUTSIDE)
-        twin.push(0.0, WAKE, 0)
-        while twin.now < 0.0 or not twin.core.clock[0]["queued"]:
-            if twin.advance() is None:
-                return
-        job = Job(twin, twin.waiting_jobs(0, 1)[0])
-        if machines := twin.room_for(job.index):
-            carry_out(twin, Start(job, list(machines)))
-            progress_of(twin, job.index)
-            carry_out(twin, Kill(job))
-        twin.advance()
 
     # Talking.
 
@@ -247,7 +235,7 @@ class _Turn:
             self._external += 1
             if self._external == len(self.given.events):
                 self.tell("NOTIFY", '{"type":"no_more_external_event_to_occur"}')
-        arrived = int(self.engine.core.clock[0]["next_arrival"])
+        arrived = min(int(self.engine.core.clock[0]["next_arrival"]), self._static)
         for at in range(self._arrived, arrived):
             self.tell_submitted(self.book.entries[at])
         self._arrived = arrived
@@ -334,3 +322,18 @@ class _Turn:
         self._codes.pop(name, None)
         if span is not None and span.code:
             self._codes[name] = span.code
+
+
+def _warm_up(twin: Engine) -> None:
+    """Start and end a job in a copy of a run."""
+    compile_for(twin.state, OUTSIDE)
+    twin.push(0.0, WAKE, 0)
+    while twin.now < 0.0 or not twin.core.clock[0]["queued"]:
+        if twin.advance() is None:
+            return
+    job = Job(twin, twin.waiting_jobs(0, 1)[0])
+    if machines := twin.room_for(job.index):
+        carry_out(twin, Start(job, list(machines)))
+        progress_of(twin, job.index)
+        carry_out(twin, Kill(job))
+    twin.advance()

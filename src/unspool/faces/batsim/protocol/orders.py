@@ -167,7 +167,7 @@ class Orders:
         for full in ids:
             entry = self.book.find(full, "job_ids")
             state = int(self.engine.core.fate[entry.at]["state"])
-            if state == QUEUED or entry.at >= self.turn.admission.count or not self._has_arrived(entry):
+            if state <= QUEUED:
                 raise DecisionError(f"job {entry.full} cannot be killed: it has not been started")
             if state == RUNNING and entry.at not in self.by_hand:
                 far = progress_of(self.engine, entry.at) or _at_start(self.engine.workload.profiles, entry.profile)
@@ -295,8 +295,7 @@ class Orders:
         return self.power
 
     def _has_arrived(self, entry: Entry) -> bool:
-        state = int(self.engine.core.fate[entry.at]["state"])
-        return state > 0 or entry.at < int(self.engine.core.clock[0]["next_arrival"])
+        return int(self.engine.core.fate[entry.at]["state"]) >= QUEUED
 
     def _job(self, data: Mapping[str, Any], state: int) -> Entry:
         full = data.get("job_id")

@@ -73,7 +73,7 @@ class Registering:
                 int(job["res"]),
                 None if walltime in (None, -1) else float(walltime),
                 profile,
-            )  # fmt: skip
+            )
         )
         if self.turn.terms.acknowledge_dynamic_jobs:
             self.turn.tell_submitted(entry)
