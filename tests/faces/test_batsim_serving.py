@@ -5,8 +5,8 @@ import random
 
 import pytest
 from polars.testing import assert_frame_equal
-
 from tests.faces.protocol_build import PLATFORM, job
+
 from unspool.errors import RunError
 from unspool.faces.batsim.protocol.begins import Terms
 from unspool.faces.batsim.protocol.serving import Served

@@ -20,6 +20,7 @@ from unspool.faces.batsim.jobs import machine_limit, put_together
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
 from unspool.faces.batsim.protocol.driver import Conversation
+from unspool.faces.batsim.protocol.orders import Power
 from unspool.faces.batsim.protocol.outside import Elsewhere
 from unspool.faces.batsim.protocol.storing import with_any_storage
 from unspool.model.network import TCP_GAMMA, Contention
@@ -31,6 +32,7 @@ from unspool.results.result import Result
 from unspool.results.run import name_of
 from unspool.results.run import run as simulate
 from unspool.simulation.admission import open_table
+from unspool.simulation.engine import Engine
 from unspool.workloads.batsim_events import read_events
 
 __all__ = ["ONE_BY_ONE", "Settings", "Simulated", "build_policy", "run_batsim"]
@@ -38,6 +40,9 @@ __all__ = ["ONE_BY_ONE", "Settings", "Simulated", "build_policy", "run_batsim"]
 ONE_BY_ONE = "one-by-one"
 """What `--no-sched` is called in results."""
 
+_NO_JOBS = {
+    "job_id": pl.String, "submit_time": pl.Float64, "run_time": pl.Float64, "cores": pl.Int64, "line": pl.Int64,
+}  # fmt: skip
 _MOST_AT_ONCE = 1000  # jobs on one machine, where they may share it
 
 
@@ -64,6 +69,7 @@ class Settings:
     shares_machines: bool = False
     message_delay_s: float = 0.0
     outside: Elsewhere | None = None
+    power: Callable[[Engine], Power] | None = None  # pstates and energy, for a scheduler elsewhere
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,8 @@ def _told(
     result = replace(result, policy=name, config=config)
     began = perf_counter()
     outputs = outputs_of(workload, result, states=states)
+    if fault is not None:
+        outputs = replace(outputs, schedule_v5={"partial": str(fault), **outputs.schedule_v5})
     result.timing.update(read_s=read_s, outputs_s=perf_counter() - began)
     return Simulated(workload, result, outputs, fault)
 
@@ -158,7 +166,7 @@ def _run_outside(
     talk = Conversation(
         outside.open_line, replace(outside.terms, shares_machines=settings.shares_machines,
                                    forward_unknown_events=settings.forward_unknown_events),
-        tuple(settings.workloads), contention, tuple(settings.storages), events, settings.message_delay_s,
+        tuple(settings.workloads), contention, tuple(settings.storages), events, settings.message_delay_s, settings.power,
     )  # fmt: skip
     result = simulate(
         jobs, platform, talk, seed=settings.seed, kill_at_walltime=True,
@@ -201,7 +209,8 @@ def _inputs(
         note=note,
     )  # fmt: skip
     _check_storages(settings.storages, platform)
-    jobs = put_together(workloads)
+    is_open = settings.outside is not None and not workloads  # whoever is elsewhere registers all jobs
+    jobs = Workload(pl.DataFrame(schema=_NO_JOBS), name="no workload") if is_open else put_together(workloads)
     platform = replace(platform, licences=dict(settings.licences))
     return jobs, _shared(platform, len(jobs)) if settings.shares_machines else platform
 
