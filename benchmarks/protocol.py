@@ -1,13 +1,12 @@
 """Messages a second with a scheduler over a socket, beside a bare ping-pong of messages of the same sizes.
 
-Both in one run, with the same other program in the same place, which does as little as can be: it has its answers ready.
+Both in one run, with the same other program, which does as little as can be: it has its answers ready.
 """
 
 import json
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 from time import perf_counter
 
@@ -21,60 +20,38 @@ PLATFORM = """<?xml version='1.0'?>
 <cluster id="c" prefix="h" suffix="" radical="0-63" speed="1Gf" bw="1GBps" lat="0s"/></zone></platform>
 """
 
-# Starts each job on a machine of its own in turn; jobs are so far apart that it is free.
-SCHEDULER = """
-import json, re, sys, zmq
-socket = zmq.Context().socket(zmq.REP)
-socket.bind(sys.argv[-1])
-find = re.compile(rb'"JOB_SUBMITTED","data":{"job_id":"(w0!([0-9]+))"').search
-now = re.compile(rb'{"now":([0-9.]+)').match
-while True:
-    text = socket.recv()
-    time = now(text)[1]
-    found = find(text)
-    start = b''
-    if found:
-        at = b'%d' % (int(found[2]) % 64)
-        start = b'{"timestamp":%b,"type":"EXECUTE_JOB","data":{"job_id":"%b","alloc":"%b"}}' % (time, found[1], at)
-    socket.send(b'{"now":%b,"events":[%b]}' % (time, start))
-    if b'"SIMULATION_ENDS"' in text:
-        break
-"""
-
-ECHO = """
+# The other program in both: it sends so many answers, which it has ready.
+PEER = """
 import sys, zmq
-sizes = [int(size) for size in open(sys.argv[1]).read().split()]
+answers = [line.encode() for line in open(sys.argv[1]).read().splitlines()]
 socket = zmq.Context().socket(zmq.REP)
 socket.bind(sys.argv[-1])
-for size in sizes:
+for answer in answers:
     socket.recv()
-    socket.send(b"x" * size)
+    socket.send(answer)
 """
 
 
-def simulated(folder: Path, jobs: int) -> tuple[float, int, list[tuple[int, int]]]:
-    """Messages a second of a whole simulation, from the second message on, and the sizes of all."""
-    work = [{"id": str(n), "subtime": 10 * n, "res": 1, "profile": "nap", "walltime": 100} for n in range(jobs)]
-    (folder / "work.json").write_text(
-        json.dumps({"nb_res": 64, "profiles": {"nap": {"type": "delay", "delay": 5}}, "jobs": work})
-    )
-    (folder / "platform.xml").write_text(PLATFORM)
-    (folder / "scheduler.py").write_text(textwrap.dedent(SCHEDULER))
-    outside = Outside(command=f"{sys.executable} {folder / 'scheduler.py'}")
-    watched = _Watched(outside)
-    found = run_batsim(
-        Settings(str(folder / "platform.xml"), [str(folder / "work.json")], outside=watched), states=False
-    )
-    assert found.fault is None, found.fault
-    assert len(found.outputs.jobs) == jobs
-    return (len(watched.sizes) - 1) / (watched.ended - watched.began), len(watched.sizes), watched.sizes
+def answers(jobs: int) -> list[str]:
+    """What a scheduler says that starts each job on the next machine; jobs are so far apart that it is free."""
+    said = [reply(0.0)]
+    for number in range(jobs):
+        now = max(10.0 * number, 1e-6)
+        start = {"timestamp": now, "type": "EXECUTE_JOB", "data": {"job_id": f"w0!{number}", "alloc": str(number % 64)}}
+        said += [reply(now, start), reply(now + 5.0)]
+    return [*said, reply(10.0 * jobs)]
 
 
-class _Watched:
+def reply(now: float, *events: dict) -> str:
+    return json.dumps({"now": now, "events": events})
+
+
+class Watched:
     """An outside scheduler, of whose messages the sizes and the time of the first and of the last are kept."""
 
-    def __init__(self, outside):
-        self._outside, self.name, self.terms = outside, outside.name, outside.terms
+    def __init__(self, command: str) -> None:
+        self._outside = Outside(command=command)
+        self.name, self.terms = self._outside.name, self._outside.terms
         self.sizes, self.began, self.ended = [], 0.0, 0.0
 
     def open_line(self, stack):
@@ -85,25 +62,42 @@ class _Watched:
             answer = ask(text)
             self.ended = perf_counter()
             self.began = self.began or self.ended  # the first waits for the other program to start
-            self.sizes.append((len(text), len(answer)))
+            self.sizes.append(len(text))
             return answer
 
         line.ask = watched
         return line
 
 
-def ping_pong(folder: Path, sizes: list[tuple[int, int]]) -> float:
-    """Messages a second of a pair of sockets that do nothing else."""
+def simulated(folder: Path, jobs: int) -> tuple[float, list[int]]:
+    """Messages a second of a whole simulation, from the second message on, and the sizes of ours."""
+    work = [
+        {"id": str(number), "subtime": 10 * number, "res": 1, "profile": "nap", "walltime": 100}
+        for number in range(jobs)
+    ]
+    content = {"nb_res": 64, "profiles": {"nap": {"type": "delay", "delay": 5}}, "jobs": work}
+    (folder / "work.json").write_text(json.dumps(content))
+    (folder / "platform.xml").write_text(PLATFORM)
+    (folder / "answers.txt").write_text("\n".join(answers(jobs)))
+    (folder / "peer.py").write_text(PEER)
+    watched = Watched(f"{sys.executable} {folder / 'peer.py'} {folder / 'answers.txt'}")
+    settings = Settings(str(folder / "platform.xml"), [str(folder / "work.json")], outside=watched)
+    found = run_batsim(settings, states=False)
+    assert found.fault is None, found.fault
+    assert len(found.outputs.jobs) == jobs
+    return (len(watched.sizes) - 1) / (watched.ended - watched.began), watched.sizes
+
+
+def ping_pong(folder: Path, sizes: list[int]) -> float:
+    """Messages a second of a pair of sockets that do nothing else, with the same answers."""
     import zmq
 
-    (folder / "echo.py").write_text(textwrap.dedent(ECHO))
-    (folder / "sizes.txt").write_text(" ".join(str(back) for _, back in sizes))
     endpoint = free_endpoint()
-    other = subprocess.Popen([sys.executable, str(folder / "echo.py"), str(folder / "sizes.txt"), endpoint])
+    other = subprocess.Popen([sys.executable, str(folder / "peer.py"), str(folder / "answers.txt"), endpoint])
     context = zmq.Context()
     socket = context.socket(zmq.REQ)
     socket.connect(endpoint)
-    texts = [b"x" * there for there, _ in sizes]
+    texts = [b"x" * size for size in sizes]
     socket.send(texts[0])
     socket.recv()
     began = perf_counter()
@@ -122,9 +116,9 @@ def main(jobs: int = 5000, rounds: int = 3) -> None:
         folder = Path(name)
         simulated(folder, 10)  # compiles
         for _ in range(rounds):
-            ours, count, sizes = simulated(folder, jobs)
+            ours, sizes = simulated(folder, jobs)
             bare = ping_pong(folder, sizes)
-            print(f"{count} messages: {ours:,.0f} a second, bare ping-pong {bare:,.0f}: {ours / bare:.2f} of it")
+            print(f"{len(sizes)} messages: {ours:,.0f} a second, bare ping-pong {bare:,.0f}: {ours / bare:.2f} of it")
 
 
 if __name__ == "__main__":

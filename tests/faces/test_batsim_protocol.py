@@ -212,13 +212,10 @@ def test_a_start_says_which_host_a_storage_is(tmp_path):
     jobs = [job("near", 0, profile="read"), job("far", 100, profile="read")]
 
     def decide(message):
-        return [
-            {
-                **each,
-                "data": {**each["data"], "storage_mapping": {"disk": 4 if "near" in each["data"]["job_id"] else 5}},
-            }
-            for each in each_at_once(message)
-        ]
+        starts = each_at_once(message)
+        for start in starts:
+            start["data"]["storage_mapping"] = {"disk": 4 if "near" in start["data"]["job_id"] else 5}
+        return starts
 
     found, _ = simulate(tmp_path, jobs, decide, profiles)
     assert found.outputs.jobs["execution_time"].to_list() == [5.0, 20.0]  # 1 GB at 200 and 50 MB/s

@@ -166,7 +166,8 @@ def _run_outside(
     talk = Conversation(
         outside.open_line, replace(outside.terms, shares_machines=settings.shares_machines,
                                    forward_unknown_events=settings.forward_unknown_events),
-        tuple(settings.workloads), contention, tuple(settings.storages), events, settings.message_delay_s, settings.power,
+        tuple(settings.workloads), contention, tuple(settings.storages), events, settings.message_delay_s,
+        settings.power,
     )  # fmt: skip
     result = simulate(
         jobs, platform, talk, seed=settings.seed, kill_at_walltime=True,

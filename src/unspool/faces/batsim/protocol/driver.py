@@ -13,7 +13,10 @@ from heapq import heappop, heappush
 from time import perf_counter
 from typing import Any, Protocol
 
+import numpy as np
+
 from unspool.engine.events import WAKE
+from unspool.engine.starts import start_on_each
 from unspool.engine.state import COMPLETED, FAILED, KILLED, RUNNING, TIMED_OUT
 from unspool.errors import RunError
 from unspool.faces.batsim.protocol.begins import Terms, begins_text
@@ -262,14 +265,14 @@ class _Turn:
             self.out.append(event_text(float(row["time"]), "FROM_JOB_MSG", data))
 
     def _collect_ended(self) -> None:
-        state = self.engine.core.fate["state"]
-        is_over = state[self.running] > RUNNING
-        if not is_over.any():
+        states = self.engine.core.fate["state"][self.running].tolist()
+        if max(states) == RUNNING:
             return
-        ended = [job for job, over in zip(self.running, is_over.tolist(), strict=True) if over]
-        self.running = [job for job, over in zip(self.running, is_over.tolist(), strict=True) if not over]
-        for job in ended:
-            self.tell_completed(job)
+        running = self.running
+        self.running = [job for job, state in zip(running, states, strict=True) if state == RUNNING]
+        for job, state in zip(running, states, strict=True):
+            if state > RUNNING:
+                self.tell_completed(job)
 
     def tell_completed(self, job: int) -> None:
         """A job is over: how, and what it returned."""
@@ -334,6 +337,7 @@ def _warm_up(twin: Engine) -> None:
     job = Job(twin, twin.waiting_jobs(0, 1)[0])
     if machines := twin.room_for(job.index):
         carry_out(twin, Start(job, list(machines)))
+        start_on_each(twin.core, twin.place, job.index, np.zeros(0, np.int64))  # compiled, it says no
         progress_of(twin, job.index)
         carry_out(twin, Kill(job))
     twin.advance()

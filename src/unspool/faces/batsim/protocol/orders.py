@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from unspool.engine.journal import begin_attempt, end_attempt
+from unspool.engine.starts import start_on_each
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, QUEUED, REJECTED, RUNNING, TIMED_OUT
 from unspool.errors import DecisionError, InputError, shown
 from unspool.faces.batsim.protocol.book import Entry, split_id
@@ -87,7 +90,7 @@ class Orders:
         """Start a job on machines."""
         entry = self._job(data, QUEUED)
         text = data.get("alloc")
-        machines = parse_intervals(text) if isinstance(text, str) else ()
+        machines = _machines(text) if isinstance(text, str) else ()
         if not machines:
             raise DecisionError(f"job {entry.full}: alloc is {_told(data, 'alloc')}; expected machines such as 0-3 7")
         self._refuse_machines(entry, machines)
@@ -101,12 +104,20 @@ class Orders:
                 f"job {entry.full}: additional_io_job is not supported; let the job's own profile read and write"
             )
         mapping = self._fitted(entry, machines, mapping)
+        self._start(entry, machines, mapping)
+        self.allocated[entry.at] = str(machines[0]) if len(machines) == 1 else format_intervals(machines)
+        self.turn.running.append(entry.at)
+
+    def _start(self, entry: Entry, machines: Sequence[int], mapping: list[int] | None) -> None:
+        engine = self.engine
+        if mapping is None and engine.place is not None:
+            engine.make_room()
+            if start_on_each(engine.core, engine.place, entry.at, np.array(machines)):
+                return
         try:
-            carry_out(self.engine, Start(Job(self.engine, entry.at), machines, mapping))
+            carry_out(engine, Start(Job(engine, entry.at), machines, mapping))
         except DecisionError as error:
             raise DecisionError(self._why_not(entry, machines) or str(error)) from error
-        self.allocated[entry.at] = format_intervals(machines)
-        self.turn.running.append(entry.at)
 
     def _refuse_machines(self, entry: Entry, machines: Sequence[int]) -> None:
         count = self.engine.platform.machine_count
@@ -309,6 +320,11 @@ class Orders:
             expected = "waits" if state == QUEUED else "runs"
             raise DecisionError(f"job {entry.full} {_STATES[found]} already; expected one that {expected}")
         return entry
+
+
+def _machines(text: str) -> tuple[int, ...]:
+    """The machines of an interval set, of which most have one."""
+    return (int(text),) if text.isdecimal() and len(text) < 10 else parse_intervals(text)
 
 
 def _told(data: Mapping[str, Any], name: str) -> str:

@@ -42,6 +42,7 @@ class Asking:
         self._context = self._zmq.Context()
         self._socket = self._context.socket(self._zmq.REQ)
         self._socket.linger = 0
+        self._socket.rcvtimeo = _SLICE_MS
         watched = self._zmq.EVENT_HANDSHAKE_SUCCEEDED | self._zmq.EVENT_DISCONNECTED
         self._monitor = self._socket.get_monitor_socket(watched)
         self._is_connected = self._was_connected = False
@@ -62,21 +63,26 @@ class Asking:
     def ask(self, text: str) -> bytes:
         """Say something and wait for the answer; raises where there will be none."""
         self._socket.send(text.encode())
-        began = monotonic()
-        gone_since: float | None = None
-        while not self._socket.poll(_SLICE_MS):
-            now = monotonic()
-            self._look_around()
-            if self._process is not None and (death := self._process.death()) is not None:
-                raise RunError(f"{self.name} {death} before it answered")
-            if self._was_connected and not self._is_connected:
-                gone_since = gone_since or now
-                if now - gone_since >= _GRACE_S:
-                    raise RunError(f"{self.name} closed the connection before it answered: it has ended, or crashed")
-            if now - began >= self._timeout_s:
-                raise RunError(self._silence())
-        answer: bytes = self._socket.recv()
-        return answer
+        began, gone_since = monotonic(), None
+        while True:
+            try:
+                answer: bytes = self._socket.recv()
+                return answer
+            except self._zmq.Again:
+                gone_since = self._refuse_death(began, gone_since)
+
+    def _refuse_death(self, began: float, gone_since: float | None) -> float | None:
+        """Complain if no answer will come; else since when the other side has been gone, or None."""
+        now = monotonic()
+        self._look_around()
+        if self._process is not None and (death := self._process.death()) is not None:
+            raise RunError(f"{self.name} {death} before it answered")
+        gone_since = (gone_since or now) if self._was_connected and not self._is_connected else None
+        if gone_since is not None and now - gone_since >= _GRACE_S:
+            raise RunError(f"{self.name} closed the connection before it answered: it has ended, or crashed")
+        if now - began >= self._timeout_s:
+            raise RunError(self._silence())
+        return gone_since
 
     def _look_around(self) -> None:
         """Take note of connections that were made and lost."""
