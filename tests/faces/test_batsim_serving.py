@@ -87,3 +87,25 @@ def test_who_does_not_begin_with_the_beginning_is_told_so():
     served = Served(lambda: build_policy("fcfs"))
     with pytest.raises(RunError, match="did not begin with SIMULATION_BEGINS"):
         served.answer(b'{"now": 0, "events": []}')
+
+
+def test_a_served_policy_starts_nothing_on_machines_that_are_closed(tmp_path):
+    (tmp_path / "platform.xml").write_text(PLATFORM)
+    jobs = [job("a", 0, 2, "d5"), job("b", 2, 2, "d5"), job("c", 3, 2, "d5"), job("d", 30, 4, "d5")]
+    profiles = {"d5": {"type": "delay", "delay": 5}}
+    jobs = [{**each, "walltime": 9} for each in jobs]
+    (tmp_path / "work.json").write_text(json.dumps({"nb_res": 4, "profiles": profiles, "jobs": jobs}))
+    events = [
+        {"type": "machine_unavailable", "resources": "1-2", "timestamp": 1},
+        {"type": "machine_available", "resources": "1-2", "timestamp": 20},
+    ]
+    (tmp_path / "events.txt").write_text("\n".join(map(json.dumps, events)))
+    given = {
+        "platform": str(tmp_path / "platform.xml"), "workloads": [str(tmp_path / "work.json")],
+        "events": [str(tmp_path / "events.txt")],
+    }  # fmt: skip
+    inside = run_batsim(Settings(**given, policy="fcfs"))
+    outside = run_batsim(Settings(**given, outside=Beside(lambda: build_policy("fcfs"))))
+    assert outside.fault is None
+    assert_frame_equal(inside.outputs.jobs, outside.outputs.jobs)
+    assert inside.outputs.jobs["starting_time"].to_list() == [0.0, 5.0, 10.0, 30.0]

@@ -66,7 +66,8 @@ def read_run(path: Path) -> Run:
     written = decoded(path, _Written)
     root = path.resolve().parents[2]
     words = [str(root / word[1:]) if word.startswith("@") else word for word in written.batsim_args]
-    terms = Terms(**{_TERMS[word]: True for word in words if word in _TERMS})
+    flags: dict[str, Any] = {_TERMS[word]: True for word in words if word in _TERMS}
+    terms = Terms(**flags)
     skipped = next((f"it needs {_ABSENT[word]}" for word in words if word in _ABSENT), None)
     if written.workload_flag not in ("-w", "--workload"):
         skipped = "it needs DAX workflows"

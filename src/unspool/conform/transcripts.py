@@ -10,18 +10,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from unspool.conform.batsim import EXACT_S, SHIFT_S
-from unspool.conform.checks import few
-from unspool.conform.protocol import Run, settings_of
-from unspool.errors import InputError
+from unspool.conform.batsim import checks as run_checks
+from unspool.conform.checks import Check, Outcome, few
+from unspool.conform.protocol import Run, read_run, settings_of
+from unspool.errors import InputError, UnspoolError
 from unspool.faces.batsim.protocol.begins import Terms
 from unspool.faces.batsim.running import run_batsim
 from unspool.workloads.intervals import parse_intervals
 
-__all__ = ["Told", "compare_told", "read_transcript", "replayed", "told_of"]
+__all__ = ["Told", "checks", "compare_told", "read_transcript", "replayed", "told_of"]
 
 _TOLD = ("JOB_SUBMITTED", "JOB_COMPLETED", "JOB_KILLED", "FROM_JOB_MSG", "NOTIFY", "RESOURCE_STATE_CHANGED", "ANSWER")
 _EVERYBODY = ""  # whom events are told of that are of no job
@@ -143,11 +145,29 @@ def replayed(run: Run) -> tuple[str, ...]:
     ]  # fmt: skip
     line = _Replay(decisions, run.settings.shares_machines)
     found = run_batsim(settings_of(run, _Recorded(line, run.terms)), states=False)
-    told = () if found.fault is None else (f"it broke off: {found.fault}",)
+    told = [] if found.fault is None else [f"it broke off: {found.fault}"]
     if line.decisions:
-        told += (f"{len(line.decisions)} decisions were not given, the first: {line.decisions[0]['type']}",)
+        told.append(f"{len(line.decisions)} decisions were not given, the first: {line.decisions[0]['type']}")
     recorded = told_of(message for sender, message in transcript if sender == "batsim")
     return few([*told, *compare_told(told_of(line.heard), recorded, is_clean=run.is_clean)])
+
+
+def checks(path: Path) -> list[Check]:
+    """The recorded runs of a folder, or of its folder `golden`, as jobs files; and those with messages by these."""
+    found = run_checks(path)
+    folders = [path.parent] if path.is_file() else [path, *path.glob("*/"), *path.glob("golden/*/")]
+    told = sorted({folder for folder in folders if (folder / "messages.jsonl").is_file()})
+    return found + [Check(f"{folder.name} (messages)", partial(_outcome, folder / "case.json")) for folder in told]
+
+
+def _outcome(path: Path) -> Outcome:
+    try:
+        run = read_run(path)
+        return Outcome(skipped=run.skipped) if run.skipped is not None else Outcome(replayed(run))
+    except NotImplementedError as error:
+        return Outcome(skipped=str(error))
+    except UnspoolError as error:
+        return Outcome((f"it cannot be run: {error}",))
 
 
 def compare_told(ours: Mapping[str, list[Told]], theirs: Mapping[str, list[Told]], *, is_clean: bool) -> Iterator[str]:

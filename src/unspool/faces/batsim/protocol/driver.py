@@ -335,7 +335,8 @@ def _warm_up(twin: Engine) -> None:
         if twin.advance() is None:
             return
     job = Job(twin, twin.waiting_jobs(0, 1)[0])
-    if machines := twin.room_for(job.index):
+    machines = twin.room_for(job.index)
+    if machines and twin.place is not None:
         carry_out(twin, Start(job, list(machines)))
         start_on_each(twin.core, twin.place, job.index, np.zeros(0, np.int64))  # compiled, it says no
         progress_of(twin, job.index)

@@ -95,19 +95,16 @@ class Mirror:
         if engine.state.outage is None:
             rule = np.zeros(1, ON_LOSS)
             rule["fate"], rule["known_until"] = KEEP, NEVER
-            capacity = np.full_like(place.free, 0.0)
-            capacity[:] = [group.machine.cores if at == 0 else cell for group in self.platform.groups
-                           for at, cell in enumerate(place.free[0])]  # fmt: skip
-            outage = Outage(
-                rule, np.zeros(0, CHANGE), np.zeros(len(place.machines), np.int64),
-                np.zeros(len(engine.core.jobs), np.int64), capacity,
-            )  # fmt: skip
+            capacity = place.free.copy()
+            capacity[:, 0] = self.platform.groups[0].machine.cores
+            none = np.zeros(len(place.machines), np.int64)
+            losses = np.zeros(len(engine.core.jobs), np.int64)
+            outage = Outage(rule, np.zeros(0, CHANGE), none, losses, capacity)
             engine.state = engine.state._replace(outage=outage)
         for machine in machines:
-            outage = engine.state.outage
-            assert outage is not None
             changes = np.array([(engine.now, machine, 1 if is_lost else -1)], CHANGE)
-            state = engine.state = engine.state._replace(outage=outage._replace(changes=changes))
+            assert engine.state.outage is not None
+            state = engine.state = engine.state._replace(outage=engine.state.outage._replace(changes=changes))
             engine.core.clock[0]["next_change"] = 0
             change_machine(state.core, state.place, state.outage, state.order, state.links, state.fluid)
 
