@@ -36,9 +36,7 @@ def recorded(program):
 WITHOUT_ORDER = ("events_generic_forward",)
 
 
-@pytest.mark.skipif(
-    PYBATSIM is None, reason="pybatsim or pyzmq is not installed (UNSPOOL_PYBATSIM says where pybatsim is)"
-)
+@pytest.mark.skipif(PYBATSIM is None, reason="pybatsim or pyzmq is not here (UNSPOOL_PYBATSIM says where)")
 @pytest.mark.parametrize("name", recorded("pybatsim"))
 def test_a_recorded_pybatsim_run_is_repeated_with_pybatsim(name):
     case = read_run(CASES / "golden" / name / "case.json")
@@ -51,9 +49,7 @@ def test_a_recorded_pybatsim_run_is_repeated_with_pybatsim(name):
     assert not told
 
 
-@pytest.mark.skipif(
-    PYBATSIM is None, reason="pybatsim or pyzmq is not installed (UNSPOOL_PYBATSIM says where pybatsim is)"
-)
+@pytest.mark.skipif(PYBATSIM is None, reason="pybatsim or pyzmq is not here (UNSPOOL_PYBATSIM says where)")
 @pytest.mark.parametrize(
     ("scheduler", "options"),
     [
