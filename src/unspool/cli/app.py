@@ -81,6 +81,9 @@ For example: unspool dispatch -c experiment.yaml data.csv.gz --refs ref-solution
 
 Experiments, classes and data are those of Simdex, with more of each."""
 
+_SERVE = """Be the scheduler of a Batsim simulation: one of our policies, over its socket.
+
+For example: unspool serve-scheduler --policy easy -s tcp://*:28000"""
 _BATSIM = """Simulate jobs on a platform, with Batsim's files and options.
 
 For example: unspool batsim -p platform.xml -w workload.json -e out --policy easy"""
@@ -112,6 +115,7 @@ app.command("unspool.cli.run:run", name="run", help="Replay a log under one poli
 app.command("unspool.cli.cost:app", name="cost", help=_COST)
 app.command("unspool.cli.dispatch:dispatch", name="dispatch", help=_DISPATCH)
 app.command("unspool.cli.batsim:batsim", name="batsim", help=_BATSIM)
+app.command("unspool.cli.servescheduler:serve_scheduler", name="serve-scheduler", help=_SERVE)
 app.command("unspool.cli.compare:compare", name="compare", help=_COMPARE)
 app.command("unspool.cli.sweep:app", name="sweep", help=_SWEEP)
 app.command("unspool.cli.forecast:forecast", name="forecast", help=_FORECAST)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from unspool.cli.batsim_options import Others, context_of, refuse_others
+from unspool.cli.batsim_options import Others, Socket, context_of, outside_of, refuse_others
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.files import tell_reasons
@@ -56,7 +56,7 @@ def batsim(
     *,
     platform: Annotated[str | None, Parameter(name=["--platform", "-p"])] = None,
     workload: Annotated[list[str] | None, Parameter(name=["--workload", "-w"], negative=())] = None,
-    policy: str = "fcfs",
+    policy: str | None = None,
     export: Annotated[str, Parameter(name=["--export", "-e"])] = "out",
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Flag] = False,
@@ -92,6 +92,7 @@ def batsim(
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = False,
     dump_execution_context: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+    socket: Annotated[Socket | None, Parameter(name="*")] = None,
     others: Annotated[Others | None, Parameter(name="*")] = None,
 ) -> int:
     """Simulate jobs on a platform, with Batsim's files and options.
@@ -108,7 +109,7 @@ def batsim(
     workload
         A workload of Batsim, JSON of version 4 or 5. Give the option once for each: they are w0, w1 and so on.
     policy
-        A scheduler by name (see: unspool plugins schedulers), or file.py:Name for one of your own.
+        A scheduler by name (see: unspool plugins schedulers), or file.py:Name for one of your own. Default: fcfs.
     export
         Prefix of the files; after a slash, as in out/, they have no prefix and are in that folder.
     out
@@ -184,17 +185,19 @@ def batsim(
     is_quiet = one_of("--verbosity", verbosity, VERBOSITIES) == "quiet" or quiet
     given = others or Others()
     if dump_execution_context:
-        print_json(context_of(given, export, is_external=given.socket_endpoint is not None))
+        print_json(context_of(given, socket or Socket(), export))
         return 0
     refuse_others(given)
     if platform is None:
         raise InputError("no platform given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
-    if not workload and not workflow and not workflow_start:
+    outside = outside_of(socket or Socket(), ONE_BY_ONE if no_sched else policy)
+    has_jobs = workload or workflow or workflow_start
+    if not has_jobs and not (outside is not None and outside.terms.enable_dynamic_jobs):
         raise InputError("no workload given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
     settings = Settings(
         platform=platform,
         workloads=workload or (),
-        policy=ONE_BY_ONE if no_sched else policy,
+        policy=ONE_BY_ONE if no_sched else policy or "fcfs",
         seed=seed,
         mmax=mmax,
         mmax_workload=mmax_workload,
@@ -219,6 +222,7 @@ def batsim(
         workflow_rules=Rules(workflow_jobs_limit, ignore_beyond_last_workflow),
         energy=energy,
         allocate=one_of("--allocate", allocate, ALLOCATIONS),
+        outside=outside,
     )
     check_prefix(export)
     if out is not None:
@@ -237,13 +241,16 @@ def batsim(
         print_json({**result.summary, **_figures(found), "files": files})
     if not is_quiet:
         _tell(found, files, is_json=json, out=out, report=report)
+    if found.fault is not None:
+        raise found.fault
     return 0
 
 
 def _simulated(settings: Settings, *, states: bool, is_quiet: bool) -> Simulated:
     compiling = compiling_announcement()
-    name = str(settings.policy)
-    with Progress(name) as progress, blaming(name, build_policy(name)):
+    name = str(settings.policy) if settings.outside is None else settings.outside.name
+    blamed = nullcontext() if settings.outside is not None else blaming(name, build_policy(name))
+    with Progress(name) as progress, blamed:
         return run_batsim(
             settings,
             states=states,
@@ -281,7 +288,8 @@ def _fill(found: Simulated, folder: Path, *, report: bool) -> None:
 
 
 def _figures(found: Simulated) -> dict[str, Any]:
-    return {"batsim": dict(found.outputs.schedule_v5), "corrected": dict(found.outputs.corrected)}
+    partial = {} if found.fault is None else {"partial": str(found.fault)}
+    return {**partial, "batsim": dict(found.outputs.schedule_v5), "corrected": dict(found.outputs.corrected)}
 
 
 def _tell(found: Simulated, files: list[str], *, is_json: bool, out: Path | None, report: bool) -> None:

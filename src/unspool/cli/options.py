@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, is_dataclass
 from inspect import Parameter as Argument
 from inspect import signature
 from typing import Annotated, Any
@@ -42,10 +43,23 @@ def command_of(verb: Callable[..., Any], given: Mapping[str, Any], without: Coll
         value = given.get(name, parameter.default)
         if value == parameter.default or name in without:
             continue
+        if is_dataclass(value):
+            words += _words_of_fields(value)
+            continue
         option = [] if parameter.kind is Argument.POSITIONAL_ONLY else [f"--{name.replace('_', '-')}"]
         values = value if isinstance(value, list) else [value]
         words += option if value is True else [word for one in values for word in (*option, *_words(one))]
     return shlex.join(words)
+
+
+def _words_of_fields(group: Any) -> list[str]:
+    """The options that are fields of a group of them, those that were given."""
+    words: list[str] = []
+    for option in fields(group):
+        value = getattr(group, option.name)
+        if value != option.default:
+            words += [f"--{option.name.replace('_', '-')}", *([] if value is True else _words(value))]
+    return words
 
 
 def _words(value: Any) -> list[str]:

@@ -13,6 +13,8 @@ __all__ = ["KINDS", "Check", "Outcome", "collect", "own_cases"]
 
 KINDS = ("contention", "smpi", "batsim", "dispatch", "cloud")
 
+_MODULES = {"batsim": "transcripts"}  # where cases of a kind are read by another file than that of its name
+
 
 def own_cases(kind: str) -> Path:
     """The folder with the few cases of our own that ship with the package."""
@@ -27,5 +29,5 @@ def collect(kind: str, paths: Iterable[Path] = ()) -> list[Check]:
     """
     if kind not in KINDS:
         raise UnknownName("kind of cases", kind, KINDS)
-    checks = import_module(f"unspool.conform.{kind}").checks
+    checks = import_module(f"unspool.conform.{_MODULES.get(kind, kind)}").checks
     return [check for path in list(paths) or [own_cases(kind)] for check in checks(path)]

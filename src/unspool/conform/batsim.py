@@ -25,7 +25,16 @@ from unspool.faces.batsim.running import Settings, run_batsim
 from unspool.faces.batsim.settings import parse_roles
 from unspool.faces.batsim.workflows import Rules
 
-__all__ = ["BatsimCase", "checks", "compare_figures", "compare_jobs", "read_case", "read_jobs", "run_case"]
+__all__ = [
+    "BatsimCase",
+    "arguments_of",
+    "checks",
+    "compare_figures",
+    "compare_jobs",
+    "read_case",
+    "read_jobs",
+    "run_case",
+]
 
 EXACT_S = 1e-6 + 1e-9  # of execution times: one in the last of the six decimals that are written
 LAST_MESSAGE_S = 1e-3  # a replay of a trace ends in Batsim when the message that says so has gone over the network
@@ -113,7 +122,7 @@ def checks(path: Path) -> list[Check]:
 def run_case(case: BatsimCase) -> pl.DataFrame:
     """Our jobs of a case, with the columns of Batsim's `_jobs.csv`, in any order; empty cells are null."""
     assert case.scheduler is not None
-    given = _arguments(case.arguments)
+    given = arguments_of(case.arguments)
     if case.is_workflow:
         given["workflows"] = ((str(case.workload), None), *given.get("workflows", ()))
     settings = Settings(
@@ -134,7 +143,7 @@ def _storages(case: BatsimCase, given: Mapping[str, Any]) -> dict[str, str]:
     return {label: network.hosts[at].name for label, at in case.scheduler.storages.items()}
 
 
-def _arguments(arguments: tuple[str, ...]) -> dict[str, Any]:
+def arguments_of(arguments: tuple[str, ...]) -> dict[str, Any]:
     """Batsim's arguments as settings of ours; those that only tell a scheduler more, or write more, are left out."""
     found: dict[str, Any] = {}
     words = iter(arguments)

@@ -47,7 +47,7 @@ from unspool.workloads.references import parts_first, reached, references, spans
 from unspool.workloads.smpi_traces import SmpiTrace, read_smpi_trace
 from unspool.workloads.usage_trace import Phase, read_usage_trace
 
-__all__ = ["Programs", "fluid_of", "grow_fluid"]
+__all__ = ["Programs", "fluid_of", "grow_fluid", "no_programs", "with_program"]
 
 _SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
 _MOST_RECEIVERS = 62  # bits of a mask
@@ -116,6 +116,55 @@ def _places(
         if traces:
             found[job] = places
     return found
+
+
+def no_programs(jobs: int, network: Network, contention: Contention) -> Fluid:
+    """What jobs do of which none does anything yet; more is written down when they come."""
+    writer = _Writer({"": Delay(1.0)}, [""], network, contention)
+    writer.program("", 1)
+    return writer.write(pl.Series([None] * jobs, dtype=pl.String), np.ones(jobs, np.int64), {})
+
+
+def with_program(
+    fluid: Fluid, profiles: Mapping[str, Profile], name: str, size: int, network: Network, contention: Contention
+) -> tuple[Fluid, int, tuple[str, ...]]:
+    """With a profile written down for jobs of so many executors: the programs, its own, and the profiles of new ones.
+
+    Programs that are there stay as they are.
+    """
+    parts = reached(profiles, [name])
+    _refuse_broken({part: profiles[part] for part in parts}, [name])
+    for part in sorted(parts):
+        profile = profiles[part]
+        if isinstance(profile, Trace) and profile.kind == "smpi":
+            raise InputError(
+                f"profile '{part}' replays an SMPI trace, which only jobs can that a file of the workload lists"
+            )
+    writer = _Writer(profiles, [name], network, contention)
+    before = len(fluid.programs)
+    writer.rows = [{} for _ in range(before)]
+    writer.members, writer.amounts = [0] * len(fluid.members), [0.0] * len(fluid.amounts)
+    receiving = fluid.programs["kind"] == kinds.RECEIVE
+    writer.receivers = [""] * (1 + int(fluid.programs["bit"][receiving].max(initial=-1)))
+    program = writer.program(name, size)
+    members, amounts = np.array(writer.members, np.int64), np.array(writer.amounts)
+    members[: len(fluid.members)], amounts[: len(fluid.amounts)] = fluid.members, fluid.amounts
+    rule = fluid.rule.copy()
+    leaves, depth = max(writer.leaves.values()), max(writer.frames.values())
+    rule["leaves"], rule["nodes"] = max(leaves, int(rule[0]["leaves"])), max(depth, int(rule[0]["nodes"]))
+    most = max(size, writer.most_cores()) + 2
+    rule["elements"] = max(most + len(network.links), int(rule[0]["elements"]))
+    routes, mpi = fluid.routes, fluid.mpi
+    if most > len(routes.crew):
+        routes = routes._replace(crew=np.zeros(2 * most, np.int64), flops=np.zeros(2 * most))
+    programs = np.concatenate((fluid.programs, writer.written(before)))
+    if mpi is not None:
+        mpi = mpi._replace(trace_of=np.concatenate((mpi.trace_of, np.full(len(programs) - before, -1, np.int64))))
+    fluid = fluid._replace(
+        rule=rule, programs=programs, members=members, amounts=amounts, todo=longer(fluid.todo, depth + leaves + 8),
+        routes=routes, mpi=mpi,
+    )  # fmt: skip
+    return fluid, program, tuple(known for known, *_ in writer.known)
 
 
 def _refuse_broken(profiles: Mapping[str, Profile], named: list[str]) -> None:
@@ -191,13 +240,9 @@ class _Writer:
             if name in self.wanted:
                 self.mapping = tuple(mappings.get(at, ()))
                 program_of[at] = self.program(name, size)
-        programs = np.zeros(len(self.rows), PROGRAM)
-        for at, row in enumerate(self.rows):
-            for field, value in row.items():
-                programs[at][field] = value
+        programs = self.written(0)
         leaves, depth = max(self.leaves.values()), max(self.frames.values())
-        cores = max((host.cores for host in self.network.hosts), default=1) if self.ranks else 1
-        most = max(int(sizes.max(initial=1)), cores) + 2
+        most = max(int(sizes.max(initial=1)), self.most_cores()) + 2
         rule = np.zeros(1, FLUID)
         rule["strict"] = self.contention.strict
         rule["spare"] = rule["stuck"] = -1
@@ -222,6 +267,18 @@ class _Writer:
         is_smpirun = self.contention.smpi_network == "smpirun"
         mpi = mpi_of(list(self.traces.values()), smpirun=is_smpirun, at_once=leaves)
         return mpi._replace(trace_of=np.where(programs["kind"] == kinds.REPLAY, programs["first"], -1))
+
+    def most_cores(self) -> int:
+        """On how many cores of one host a rank of a usage trace may be at once; 1 where there are no such ranks."""
+        return max((host.cores for host in self.network.hosts), default=1) if self.ranks else 1
+
+    def written(self, first: int) -> Array:
+        """The programs from a number on."""
+        programs = np.zeros(len(self.rows) - first, PROGRAM)
+        for at, row in enumerate(self.rows[first:]):
+            for field, value in row.items():
+                programs[at][field] = value
+        return programs
 
     def program(self, name: str, size: int) -> int:
         """The program of a profile for a number of executors."""

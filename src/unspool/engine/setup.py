@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -89,12 +89,18 @@ def pose(
     seed: int = 0,
     kill_at_walltime: bool = False,
     contention: Contention | None = None,
+    keeps_all: bool = False,
 ) -> Problem:
-    """Set a run up. Jobs that can never run here are rejected with the reason; the rest takes part."""
+    """Set a run up. Jobs that can never run here are rejected with the reason; the rest takes part.
+
+    With `keeps_all` those take part too: somebody else is to say what becomes of them.
+    """
     contention = contention or Contention()
     if platform.cloud is not None:
         workload = on_whole_machines(workload)
     asked = shapes_of(workload, platform) if platform.cloud is None else shapes_in_cloud(workload, platform)
+    if keeps_all:
+        asked = replace(asked, unusable=(None,) * len(asked.unusable))
     reasons = np.array([reason is not None for reason in asked.unusable], bool)[asked.shape_of_job]
     used = np.flatnonzero(~reasons)
     estimate, without_estimate = estimates_of(workload)

@@ -44,6 +44,7 @@ def run(
     contention: Contention | None = None,
     message_delay_s: float = 0.0,
     energy: bool = False,
+    keeps_all: bool = False,
     progress: Callable[[int, int], None] | None = None,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Result:
@@ -58,7 +59,8 @@ def run(
     becomes of the jobs on them: `requeue`, `kill`, `resume:1h` with the time between checkpoints, or `keep`.
 
     `contention` has the rules by which jobs with profiles share the platform's network. `message_delay_s` passes from
-    whatever happens until the policy hears of it and decides.
+    whatever happens until the policy hears of it and decides. With `keeps_all` the policy is also shown jobs that can
+    never run here, and must say what becomes of them.
 
     `energy` asks what machines and jobs draw: machines need watts (`wattage_per_state` in SimGrid's XML, `power` in
     YAML), and policies may then put them to sleep. Some
@@ -82,7 +84,7 @@ def run(
     began = perf_counter()
     engine = Engine(
         workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, outages=down, on_loss=after,
-        contention=contention, message_delay_s=message_delay_s, energy=energy,
+        contention=contention, message_delay_s=message_delay_s, energy=energy, keeps_all=keeps_all,
     )  # fmt: skip
     posed_s = perf_counter() - began
     began = perf_counter()

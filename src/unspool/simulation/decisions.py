@@ -83,18 +83,22 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
     licences = place.licence_need[shape] > place.licence
     if licences.any():
         raise DecisionError(f"{_name(decision)} at {engine.now:g} s: the licences that it takes are not free")
-    for at, (machine, given) in enumerate(sorted(units_on.items())):
-        place.picked[at] = (machine, machine, given)
-    engine.core.clock[0]["picked"] = len(units_on)
+    rows: list[tuple[int, int, int]] = []
+    for machine, given in sorted(units_on.items()):
+        if rows and rows[-1][1:] == (machine - 1, given):
+            rows[-1] = (rows[-1][0], machine, given)
+        else:
+            rows.append((machine, machine, given))
+    place.picked[: len(rows)] = rows
+    engine.core.clock[0]["picked"] = len(rows)
 
 
 def _fit(place: Place, machine: int, shape: int) -> int:
     """How many units of a shape fit on a machine now."""
     if not place.allowed[place.shapes[shape]["partition"], place.machines[machine]["group"]]:
         return 0
-    need = place.need[shape]
-    asked = need > 0
-    most = int((place.free[machine][asked] // need[asked]).min())
+    need, free = place.need[shape].tolist(), place.free[machine].tolist()
+    most = int(min(have // amount for have, amount in zip(free, need, strict=True) if amount > 0.0))
     return min(most, 1) if place.shapes[shape]["distinct"] else most
 
 

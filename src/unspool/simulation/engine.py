@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -39,9 +39,20 @@ from unspool.simulation.switching import Switchboard
 from unspool.simulation.tutor import Tutor
 from unspool.simulation.weather import Weather
 
-__all__ = ["Engine", "Policy"]
+__all__ = ["Driver", "Engine", "Policy"]
 
-Policy = Scheduler | Callable[[View], Iterable[Decision] | None]
+
+class Driver(Protocol):
+    """Somebody who drives a run, instead of being asked at each instant: a program that is talked to elsewhere."""
+
+    def prepare(self, engine: Engine) -> None:
+        """Compile what the run needs."""
+
+    def drive(self, engine: Engine, progress: Callable[[int, int], None] | None) -> None:
+        """Take the run to its end; who waits or runs then is the driver's business."""
+
+
+Policy = Scheduler | Callable[[View], Iterable[Decision] | None] | Driver
 
 _SHOWN = 5  # ids that an error names
 _PAUSE_S = 0.25  # how often a compiled run comes up for air
@@ -76,6 +87,7 @@ class Engine:
         contention: Contention | None = None,
         message_delay_s: float = 0.0,
         energy: bool = False,
+        keeps_all: bool = False,
     ) -> None:
         self.workload = workload
         self.platform = platform
@@ -83,8 +95,9 @@ class Engine:
         self.clairvoyant = False
         self.annotations: dict[str, list[str]] = {}
         self._problem: Problem = pose(
-            workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, contention=contention
-        )
+            workload, platform, seed=seed, kill_at_walltime=kill_at_walltime, contention=contention,
+            keeps_all=keeps_all,
+        )  # fmt: skip
         self.state: State = self._problem.state
         self._turned_away: list[tuple[int | None, str | None, str]] = []
         self._pending: dict[int, list[Decision]] = {}
@@ -210,6 +223,9 @@ class Engine:
     def compile(self, policy: Policy) -> None:
         """Compile, or load from disk, what a run under this policy needs; `run` does so too, on its way."""
         code = OUTSIDE
+        if prepare := getattr(policy, "prepare", None):
+            prepare(self)
+            return
         if isinstance(policy, CompiledScheduler):
             self._adopt(policy)
             code = policy.code
@@ -222,6 +238,9 @@ class Engine:
 
         `progress` is called now and then with (jobs started, jobs in all).
         """
+        if drive := getattr(policy, "drive", None):
+            drive(self, progress)
+            return
         clock = self.core.clock[0]
         clock["until"] = until
         if isinstance(policy, CompiledScheduler) and self._message_delay_s == 0.0:
@@ -449,7 +468,7 @@ class Engine:
             self._predictor.predict(self, int(self.core.clock[0]["deferred"]))
 
     def _run_outside(self, policy: Policy, progress: Callable[[int, int], None] | None) -> None:
-        decide = policy.decide if isinstance(policy, Scheduler) else policy
+        decide: Any = policy.decide if isinstance(policy, Scheduler) else policy
         self.clairvoyant = bool(getattr(policy, "clairvoyant", False))
         total = len(self.core.jobs)
         told = perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -129,10 +130,11 @@ def _timed_progress(
     profile = profiles[name]
     if isinstance(profile, Sequence):
         each = [spans[member].seconds for member in profile.members]
-        rounds = min(int(elapsed / sum(each)), profile.repeat - 1) if sum(each) > 0.0 else 0
+        # Between two members the first is done and the second has not begun.
+        rounds = min(max(math.ceil(elapsed / sum(each)) - 1, 0), profile.repeat - 1) if sum(each) > 0.0 else 0
         elapsed -= rounds * sum(each)
         at = 0
-        while at < len(each) - 1 and elapsed >= each[at]:
+        while at < len(each) - 1 and elapsed > each[at]:
             elapsed -= each[at]
             at += 1
         below = _timed_progress(profiles, spans, profile.members[at], elapsed)

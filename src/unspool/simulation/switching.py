@@ -102,7 +102,7 @@ class Switchboard:
         meter, place = engine.state.meter, engine.place
         assert place is not None
         loads = np.zeros(0, LOAD) if meter is None else meter.loads[: int(meter.rule[0]["rows"])]
-        if self._computes is None:
+        if self._computes is None or len(self._computes) != len(engine.used):  # jobs may join
             self._computes = _who_computes(engine)
         return Course(
             self.hosts, self.powers, self.first, self.switches, loads,

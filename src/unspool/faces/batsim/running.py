@@ -12,13 +12,18 @@ from typing import Any
 
 import polars as pl
 
-from unspool.errors import InputError, shown
+from unspool.errors import InputError, RunError, shown
 from unspool.faces.batsim.constraints import Constrained, constrained, with_reasons
 from unspool.faces.batsim.events import closures_of
 from unspool.faces.batsim.inputs import read_flows, read_jobs, read_machines
 from unspool.faces.batsim.jobs import in_cores, machine_limit, put_together, with_cores
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
+from unspool.faces.batsim.protocol.driver import Conversation
+from unspool.faces.batsim.protocol.orders import Power
+from unspool.faces.batsim.protocol.outside import Elsewhere
+from unspool.faces.batsim.protocol.power import Switches
+from unspool.faces.batsim.protocol.storing import with_any_storage
 from unspool.faces.batsim.workflows import Flow, Rules, run_workflows
 from unspool.model.network import TCP_GAMMA, Contention
 from unspool.model.platform import Platform
@@ -28,6 +33,8 @@ from unspool.policies.base import Scheduler
 from unspool.results.result import Result
 from unspool.results.run import name_of
 from unspool.results.run import run as simulate
+from unspool.simulation.admission import open_table
+from unspool.simulation.engine import Engine
 from unspool.workloads.batsim_events import read_events
 
 __all__ = ["ONE_BY_ONE", "Settings", "Simulated", "build_policy", "run_batsim"]
@@ -35,6 +42,9 @@ __all__ = ["ONE_BY_ONE", "Settings", "Simulated", "build_policy", "run_batsim"]
 ONE_BY_ONE = "one-by-one"
 """What `--no-sched` is called in results."""
 
+_NO_JOBS = {
+    "job_id": pl.String, "submit_time": pl.Float64, "run_time": pl.Float64, "cores": pl.Int64, "line": pl.Int64,
+}  # fmt: skip
 _MOST_AT_ONCE = 1000  # jobs on one machine, where they may share it
 
 
@@ -66,15 +76,21 @@ class Settings:
     workflow_rules: Rules = field(default_factory=Rules)
     energy: bool = False
     allocate: str = "machines"
+    outside: Elsewhere | None = None
+    power: Callable[[Engine], Power] | None = None  # pstates and energy, for a scheduler elsewhere
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """The jobs and the platform as they were simulated, the result, and what the files say of it."""
+    """The jobs and the platform as they were simulated, the result, and what the files say of it.
+
+    `fault` says why the run broke off, if it did: then only those jobs are told of that had ended.
+    """
 
     workload: Workload
     result: Result
     outputs: Outputs
+    fault: RunError | None = None
 
 
 def build_policy(name: str) -> Any:
@@ -103,6 +119,8 @@ def run_batsim(
 
     `note` is told what was left out of the platform's file.
     """
+    if settings.outside is not None:
+        return _run_outside(settings, settings.outside, states, progress, compiling, reading, note)
     scheduler = build_policy(settings.policy) if isinstance(settings.policy, str) else settings.policy
     name = settings.policy if isinstance(settings.policy, str) else name_of(settings.policy)
     began = perf_counter()
@@ -126,13 +144,77 @@ def run_batsim(
     else:
         placed, result = simulated(workloads)
     result = _without_ranks(with_reasons(result, placed.reasons), placed.workload)
+    return _told(settings, placed.workload, result, name, read_s, states)
+
+
+def _told(
+    settings: Settings, workload: Workload, result: Result, name: str, read_s: float, states: bool,
+    fault: RunError | None = None,
+) -> Simulated:  # fmt: skip
     files = " ".join((*settings.workloads, *(file for file, _ in settings.workflows)))
     config = {**result.config, "workload": files, "platform": settings.platform, "policy": name}
     result = replace(result, policy=name, config=config)
     began = perf_counter()
-    outputs = outputs_of(placed.workload, result, states=states)
+    outputs = outputs_of(workload, result, states=states)
+    if fault is not None:
+        outputs = replace(outputs, schedule_v5={"partial": str(fault), **outputs.schedule_v5})
     result.timing.update(read_s=read_s, outputs_s=perf_counter() - began)
-    return Simulated(placed.workload, result, outputs)
+    return Simulated(workload, result, outputs, fault)
+
+
+def _run_outside(
+    settings: Settings,
+    outside: Elsewhere,
+    states: bool,
+    progress: Callable[[int, int], None] | None,
+    compiling: Callable[[], AbstractContextManager[None]],
+    reading: Callable[[str], AbstractContextManager[object]],
+    note: Callable[[str], None] | None,
+) -> Simulated:
+    """The same with a scheduler that is another program: it is told of every job, and free fields are its business."""
+    began = perf_counter()
+    _refuse_with_outside(settings)
+    workloads, _, platform = _inputs(settings, reading, note)
+    # Whoever is elsewhere may register all jobs.
+    jobs = put_together(workloads) if workloads else Workload(pl.DataFrame(schema=_NO_JOBS), name="no workload")
+    events = read_events(*settings.events, forward_unknown=settings.forward_unknown_events)
+    closures = closures_of(events, platform.machine_count)
+    read_s = perf_counter() - began
+    jobs = open_table(replace(jobs, profiles=dict(jobs.profiles)))
+    jobs = replace(jobs, table=jobs.table.drop("depends_on", "licences", strict=False))
+    contention = with_any_storage(_contention(settings), jobs, platform)
+    talk = Conversation(
+        outside.open_line, replace(outside.terms, shares_machines=settings.shares_machines,
+                                   forward_unknown_events=settings.forward_unknown_events),
+        tuple(settings.workloads), contention, tuple(settings.storages), events, settings.message_delay_s,
+        settings.power or (Switches if settings.energy else None),
+    )  # fmt: skip
+    result = simulate(
+        jobs, platform, talk, seed=settings.seed, kill_at_walltime=True,
+        outages=closures if closures.listed else None, on_loss="keep", contention=contention, keeps_all=True,
+        energy=settings.energy, progress=progress, compiling=compiling,
+    )  # fmt: skip
+    assert talk.workload is not None
+    result = _without_ranks(result, jobs)
+    result.timing.update(talk.timing)
+    if talk.fault is not None:
+        told = f"partial: the run broke off, and only jobs that had ended by then are told of ({talk.fault})"
+        result = replace(result, notes=(*result.notes, told), config={**result.config, "partial": str(talk.fault)})
+    return _told(settings, talk.workload, result, outside.name, read_s, states, talk.fault)
+
+
+def _refuse_with_outside(settings: Settings) -> None:
+    """Complain of what only a scheduler in the same process can have."""
+    if settings.workflows:
+        raise InputError(
+            f"--workflow {settings.workflows[0][0]}: workflows are run with a scheduler of --policy only; for one that "
+            "is another program, give their tasks as jobs with -w"
+        )
+    if settings.allocate != "machines":
+        raise InputError(
+            f"--allocate {settings.allocate}: a scheduler that is another program names machines; leave it out, or "
+            "name a scheduler with --policy"
+        )
 
 
 def _without_ranks(result: Result, workload: Workload) -> Result:

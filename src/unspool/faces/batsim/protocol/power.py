@@ -1,0 +1,35 @@
+"""The pstates of machines and their energy, where a run models them (`-E`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unspool.policies.base import SetPstate
+from unspool.simulation.decisions import carry_out
+from unspool.simulation.engine import Engine
+
+__all__ = ["Switches"]
+
+
+class Switches:
+    """Gives the orders of a scheduler elsewhere to the switchboard of a run."""
+
+    def __init__(self, engine: Engine) -> None:
+        assert engine.power is not None
+        self._engine, self._board = engine, engine.power
+
+    def switch(self, machines: Sequence[int], pstate: int) -> float | None:
+        """Begin to switch machines, and say when all of them are done."""
+        begun = len(self._board.switches)
+        carry_out(self._engine, SetPstate(tuple(machines), pstate))
+        return max(switch.until for switch in self._board.switches[begun:])
+
+    def refusal(self, machine: int) -> str | None:
+        """Why a machine takes no job now."""
+        if self._board.is_switching(machine):
+            return "is switching to another state"
+        return "sleeps" if self._board.is_asleep(machine) else None
+
+    def consumed_j(self) -> float:
+        """The joules of all machines until now."""
+        return self._engine.energy() if self._engine.now > 0.0 else 0.0
