@@ -60,6 +60,7 @@ def test_settings_of_a_run_are_told(unspool, write):
     write("run.toml", "policy = 'fcfs'\nplatform = '4x4'\n")
     assert json.loads(unspool("inspect", "run.toml", "--json").out) == {
         "platform": "4x4", "policy": "fcfs", "seed": 0, "kill_at_walltime": False, "on_loss": "requeue",
+        "energy": False,
     }  # fmt: skip
 
 

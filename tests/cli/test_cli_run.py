@@ -181,13 +181,14 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["three.csv", "-p", "4", "--policy", "multifactor:half_life_s=0"],
          "multifactor: half_life_s is 0; expected more than 0 seconds"),
         (["three.csv", "-p", "4", "--policy", "easy:predictor=last"],
-         "unknown predictor 'last'; did you mean 'last-two'? Known: exact, last-two, scaled, statistics, "
+         "unknown predictor 'last'; did you mean 'last-two'? Known: boosting, embedding, exact, last-two, "
+         "linear, network, quantile, scaled, statistics, "
          "or one of your own as module:Name"),
         (["three.csv", "-p", "4", "--policy", "easy:depth=3"],
          "'easy:depth=3': got an unexpected keyword argument 'depth'"),
         (["three.csv", "-p", "4", "--select", "frist"],
          "unknown machine selection 'frist'; did you mean 'first'? "
-         "Known: best, contiguous, first, pack, spread, worst"),
+         "Known: best, contiguous, first, local, nearby, pack, spread, worst"),
         (["three.csv", "-p", "4", "--format", "cvs"],
          "unknown workload format 'cvs'; did you mean 'csv'? Known: " + ", ".join(sorted(FORMATS))),
         (["three.csv", "-p", "4", "--columns", "run_time"],
@@ -201,8 +202,8 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["three.csv", "-p", "4", "-c", "bad.toml"], "bad.toml: is not TOML: Invalid value (at end of document)"),
         (["three.csv", "-p", "4", "-c", "unknown.toml"],
          "unknown.toml: unknown setting 'polcy'; did you mean 'policy'? "
-         "Known: catalogue, columns, format, kill_at_walltime, on_loss, outages, platform, policy, seed, selection, "
-         "workload"),
+         "Known: catalogue, columns, energy, format, kill_at_walltime, on_loss, outages, platform, policy, seed, "
+         "selection, workload"),
         (["three.csv", "-p", "4", "-c", "nofile.toml"], "nofile.toml: cannot be read: No such file or directory"),
         (["three.csv", "-p", "4", "--set", "seed"], "--set seed: expected KEY=VALUE"),
         (["three.csv", "-p", "4", "--set", "seed=x"], "setting seed: expected int, got str"),
@@ -278,6 +279,7 @@ def test_run_toml_names_the_platform_that_the_log_told(unspool, write, tmp_path)
     assert tomllib.loads((tmp_path / "out" / "run.toml").read_text()) == {
         "workload": str(tmp_path / "log.swf"), "platform": "8", "policy": "easy", "seed": 0, "kill_at_walltime": False,
         "on_loss": "requeue",
+        "energy": False,
     }  # fmt: skip
 
 

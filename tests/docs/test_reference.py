@@ -156,7 +156,9 @@ def test_columns_and_figures_of_a_forecast_are_those_of_the_code():
 def test_files_are_those_of_a_result_folder(full_result, tmp_path):
     write_result(full_result, tmp_path / "result")
     written = {path.name for path in (tmp_path / "result").iterdir()}
-    assert set(names(tables("results")[0])) == written | {"comparison.json", "network_use.parquet", "report.html"}
+    assert set(names(tables("results")[0])) == written | {
+        "comparison.json", "network_use.parquet", "power.parquet", "report.html", "switches.parquet",
+    }  # fmt: skip
 
 
 def test_columns_of_network_use_are_those_of_the_code():
@@ -203,7 +205,8 @@ def test_columns_of_batsims_files_are_those_of_the_code(tmp_path):
         *write_outputs(outputs, str(tmp_path / "PREFIX")),
         write_schedule_trace(result, str(tmp_path / "PREFIX")),
     ]
-    assert sorted(names(tables("batsim-outputs")[0])) == sorted(path.name for path in written)
+    with_energy = ["PREFIX_consumed_energy.csv", "PREFIX_pstate_changes.csv"]  # (docs/reference/energy.md)
+    assert sorted(names(tables("batsim-outputs")[0])) == sorted([*(path.name for path in written), *with_energy])
     assert names(tables("batsim-outputs", "Jobs")[0]) == outputs.jobs.columns
     assert names(tables("batsim-outputs", "Schedule")[0]) == list(outputs.schedule)
     assert names(tables("batsim-outputs", "Machine states")[0]) == outputs.machine_states.columns

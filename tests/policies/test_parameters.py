@@ -44,7 +44,8 @@ def test_a_predictor_goes_with_schedulers_that_only_order():
         ("easy:order=fractions:Fraction",
          "'fractions:Fraction': fractions:Fraction is no order; expected a QueueOrder"),
         ("easy:predictor=last2",
-         f"unknown predictor 'last2'; did you mean 'last-two'? Known: exact, last-two, scaled, statistics, {OWN}"),
+         f"unknown predictor 'last2'; did you mean 'last-two'? Known: boosting, embedding, exact, last-two, "
+         f"linear, network, quantile, scaled, statistics, {OWN}"),
         ("easy:predictor=true", "predictor is True; expected predict_one(job), learn_one(job, run_time_s)"),
         ("easy:predictor=fractions:Fraction",
          "'fractions:Fraction': fractions:Fraction is no predictor; "

@@ -66,7 +66,16 @@ def large_on_machines():
 OF_ANY_RESULT = [
     name
     for name in FIGURES
-    if name not in ("busy_machines", "contention", "slowed_pair", "link_use", "busy_difference", "cost_against_wait")
+    if name
+    not in (
+        "busy_machines",
+        "contention",
+        "slowed_pair",
+        "link_use",
+        "power",
+        "busy_difference",
+        "cost_against_wait",
+    )
 ]
 
 

@@ -49,7 +49,7 @@ def title(axis):
 
 
 def test_most_figures_show_something():
-    assert set(FIGURES) - set(SHOWN) <= {"cost_against_wait", "link_use"}
+    assert set(FIGURES) - set(SHOWN) <= {"cost_against_wait", "link_use", "power", "slowed_pair"}
 
 
 @pytest.mark.parametrize("name", FIGURES)

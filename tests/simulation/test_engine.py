@@ -265,7 +265,7 @@ REFUSED = [
     ("4", [WakeAt(-5)], r"WakeAt\(-5\) at 0 s: the time must be later than now"),
     ("4", [WakeAt(float("nan"))], r"WakeAt\(nan\) at 0 s"),
     ("4", [Annotate("nobody", "hm")], r"Annotate\('nobody'\): no such job takes part in this run"),
-    ("4", ["a"], r"'a' is not a decision; expected Start, Reject, Kill, WakeAt, Tell or Annotate"),
+    ("4", ["a"], r"'a' is not a decision; expected Start, Reject, Kill, WakeAt, SetPstate, Tell or Annotate"),
 ]
 
 

@@ -141,15 +141,15 @@ def _place_of(places: Place | None, run: int) -> Place | None:
     return Place(
         places.machines[run], places.bits[run], places.least, places.free[run], places.total[run], places.shapes[run],
         places.need, places.allowed, places.licence[run], places.licence_need, places.rows[run], places.picked[run],
-        _tally_of(places.tally, run),
+        _of_run(places.tally, run), _of_run(places.domains, run),
     )  # fmt: skip
 
 
 @compiled
-def _tally_of(tally: Array | None, run: int) -> Array | None:
-    if tally is None:
+def _of_run(arrays: Array | None, run: int) -> Array | None:
+    if arrays is None:
         return None
-    return tally[run]  # type: ignore[no-any-return]
+    return arrays[run]  # type: ignore[no-any-return]
 
 
 @compiled
@@ -165,7 +165,7 @@ def _step_one(
     ledger: Array,
 ) -> int:
     window = len(jobs)
-    state = State(core, place, None, None, None, None, None, None, None, None, None)
+    state = State(core, place, None, None, None, None, None, None, None, None, None, None)
     status = DECIDE
     is_over = action < 0 or action == window
     if not is_over:

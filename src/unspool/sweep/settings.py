@@ -19,7 +19,7 @@ LOG_KEYS = ("workload", "format", "columns", "window", "where", "thin", "scale_l
 
 _Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _OF_COST = ("set", "queues", "projects", "on_premises")
-_OF_RUN = ("platform", "selection", "outages", "kill_at_walltime", "on_loss")
+_OF_RUN = ("platform", "selection", "outages", "kill_at_walltime", "on_loss", "energy")
 
 
 class RunSettings(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
@@ -38,6 +38,7 @@ class RunSettings(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     outages: str | None = None
     on_loss: str = "requeue"
     kill_at_walltime: bool = False
+    energy: bool = False
     config: str | None = None
     catalogue: str | list[str] | None = None
     queues: str | None = None

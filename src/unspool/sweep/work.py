@@ -86,6 +86,7 @@ def _of_run(task: Task, settings: RunSettings) -> dict[str, Any]:
     result = run(
         log, platform, policy_of(settings, "easy"), seed=settings.seed, kill_at_walltime=settings.kill_at_walltime,
         outages=settings.outages if outages is None else located(outages), on_loss=settings.on_loss,
+        energy=settings.energy,
     )  # fmt: skip
     return _figures(result.summary, result)
 
