@@ -26,7 +26,8 @@ from unspool.cli.app import run_command
 
 FENCE = re.compile(r"^```(\S*) ?(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 ONLY_IF_SLOW = re.compile(
-    r"^(compiling: .*|(?:reading|writing|generating|fitting) .* …|(?:[\w-]+: )?(?:comparing|billing|solving|making a few runs) …"
+    r"^(compiling: .*|(?:reading|writing|generating|fitting) .* …"
+    r"|(?:[\w-]+: )?(?:comparing|billing|solving|making a few runs) …"
     r"|.* (?:jobs|replicas|cases|set-ups|runs)/s, .* left)\n",
     re.MULTILINE,
 )
