@@ -159,6 +159,23 @@ def test_reclaim_ends_the_attempt_on_all_hosts_and_the_others_stay():
     assert (summary["reclaimed"], summary["retries"]) == (len(lost), 1)
 
 
+def test_job_that_was_looked_at_when_it_came_is_not_new_because_another_comes_back():
+    """The first job takes all there may be. Its instance is reclaimed between two ticks, and the other one, which would
+    fit on the rack, waits for the tick: then the larger of the two goes first.
+    """
+    rules = {"spot_rules": (SpotRule(),), "reclaim_per_minute": 0.2, "boot_s": 0.0, "frequency_s": 600.0}
+    rack = MachineGroup(MachineType("rack", cores=1, memory_bytes=4 * GIB), 1)
+    log = jobs((0, 1800, 2, 2), (60, 60, 1, 1), machines=[2, 1])
+    platform = cloud(SMALL, groups=(rack,), max_instances=Limits(1), max_spot_retries=1, **rules)
+    attempts = run(log, platform, "cheapest-fit", seed=3).attempts.sort("attempt")
+    (_, first, lost, _), (_, again, end, _), (job, start, _, _) = attempts.select(
+        "job_id", "start_time", "finish_time", "how"
+    ).rows()
+    assert lost % 600.0 > 60.0
+    assert (first, again, end) == (0.0, (lost // 600.0 + 1.0) * 600.0, again + 1800.0)
+    assert (job, start) == ("b", end)
+
+
 def test_checkpoints_keep_what_was_done_up_to_them():
     rules = {"spot_rules": (SpotRule(),), "reclaim_per_minute": 0.2, "boot_s": 0.0, "checkpoint_s": 60.0}
     result = run(jobs((0, 1800, 1, 1)), cloud(SMALL, max_spot_retries=1, **rules), "cheapest-fit", seed=3)

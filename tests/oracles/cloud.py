@@ -173,7 +173,6 @@ class Replay:
             self.end_jobs(now)
             self.reclaim_machines(now)
             self.bring_up(now)
-            self.end_jobs(now)  # those of no length that had waited for a machine to be up
             self.arrive(now)
             self.decide(now, ticks)
             ticks = False
@@ -185,11 +184,14 @@ class Replay:
                 return
 
     def end_jobs(self, now):
-        ended = [attempt for attempt in self.running if attempt.finish <= now]
-        for attempt in sorted(ended, key=self.attempts.index):  # in the order in which they were placed
-            attempt.how = "completed"
-            attempt.job.left = 0.0
-            self.leave(attempt, now)
+        """In the order in which they were placed; also those of no length whose last machine is up at this instant."""
+        for attempt in self.attempts:
+            if attempt.how == "waiting" and attempt.job.left == 0.0 and all(it.up_at <= now for it in attempt.hosts):
+                self.run_from(attempt, now)
+            if attempt.how == "running" and attempt.finish <= now:
+                attempt.how = "completed"
+                attempt.job.left = 0.0
+                self.leave(attempt, now)
 
     def reclaim_machines(self, now):
         for machine in self.live():
@@ -240,9 +242,12 @@ class Replay:
     def begin(self, attempt, now):
         """Start the job if all its hosts are up."""
         if all(machine.is_up for machine in attempt.hosts):
-            attempt.start, attempt.how = now, "running"
-            attempt.finish = now + attempt.job.left
-            self.running.append(attempt)
+            self.run_from(attempt, now)
+
+    def run_from(self, attempt, now):
+        attempt.start, attempt.how = now, "running"
+        attempt.finish = now + attempt.job.left
+        self.running.append(attempt)
 
     def arrive(self, now):
         while self.arriving and self.arriving[0].submit <= now:

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.cloud import replay
 from tests.oracles.cloud_money import bill
@@ -40,21 +40,16 @@ def attempts_of(result):
     return [(*row, machines[attempt]) for attempt, *row in columns.iter_rows()]
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(deadline=None, max_examples=300)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_engine_and_twin_agree(workload, platform, seed):
-    """Always the same draws: one of two runs with others found a case, of twenty jobs of no length on spot instances,
-    in which the two differ. That is open.
-    """
     check_against(replay(workload, platform, seed), workload, platform, "cheapest-fit", seed)
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(deadline=None, max_examples=200)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_engine_and_twin_agree_on_other_placements(placement, workload, platform, seed):
-    """Jobs of no length add nothing to a bill wherever they run, and such ties are not settled alike yet."""
-    assume(placement != "least-added-cost" or workload.table["run_time"].min() > 0.0)
     check_against(replay_with(placement, workload, platform, seed), workload, platform, placement, seed)
 
 

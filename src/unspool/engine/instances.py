@@ -12,7 +12,7 @@ from unspool.engine.compiled import compiled, inlined
 from unspool.engine.draws import RECLAIMS, draw
 from unspool.engine.events import KIND_SHIFT, RECLAIM, STOP, UP, push_event
 from unspool.engine.fullest import put_in, take_out
-from unspool.engine.journal import arrive, end_attempt
+from unspool.engine.journal import arrive, cancel_end, end_attempt
 from unspool.engine.machines import free_machines, give_machine, is_on_machine
 from unspool.engine.order import note_end
 from unspool.engine.state import DECIDE, LOST, QUEUED, ROOM, Array, Core, Elastic, Order, Place
@@ -20,8 +20,8 @@ from unspool.engine.state import DECIDE, LOST, QUEUED, ROOM, Array, Core, Elasti
 __all__ = [
     "ANYWAY", "BY_PRICE", "LARGEST", "LEAST_ADDED", "ON_DEMAND", "SPOT", "arm_stop", "bring_up", "broken_off",
     "cheapest_kind", "fixed_that_fit", "has_room_for", "hold_machines", "idle_of", "index_machine", "is_allowed",
-    "is_stale_end", "kind_fits", "leave_machines", "lose_instance", "may_start_one", "next_tick",
-    "only_stops_are_left", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
+    "kind_fits", "leave_machines", "lose_instance", "may_start_one", "next_tick", "only_stops_are_left",
+    "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
 ]  # fmt: skip
 
 _RESERVED, ON_DEMAND, SPOT = 1, 2, 3
@@ -343,9 +343,10 @@ def lose_instance(core: Core, place: Place | None, elastic: Elastic | None, orde
 
 @compiled
 def _lose_attempt(core: Core, place: Place, elastic: Elastic, job: int) -> None:
-    """A job loses what it did since its last checkpoint, and waits again. Its end stays on the heap, and is stale."""
+    """A job loses what it did since its last checkpoint, and waits again."""
     lots, attempts = elastic.lots, core.attempts
     now = core.clock[0]["now"]
+    cancel_end(core, job)
     attempt = core.fate[job]["attempt"]
     attempts[attempt]["start"] = min(attempts[attempt]["start"], now)
     every = elastic.rule[0]["checkpoint"]
@@ -359,17 +360,6 @@ def _lose_attempt(core: Core, place: Place, elastic: Elastic, job: int) -> None:
     if lots[job]["losses"] >= elastic.rule[0]["retries"]:
         lots[job]["plan"] = ON_DEMAND
     arrive(core, job)
-
-
-@compiled
-def is_stale_end(core: Core, elastic: Elastic | None, job: int, time: float) -> bool:
-    """Whether an end on the heap is that of an attempt that was lost before."""
-    if elastic is None:
-        return False
-    attempt = core.attempts[core.fate[job]["attempt"]]
-    if attempt["finish"] >= 0.0:
-        return True
-    return bool(attempt["start"] + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"]) != time)
 
 
 @compiled

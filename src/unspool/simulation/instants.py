@@ -8,7 +8,6 @@ from unspool.engine.guess import learn, predict
 from unspool.engine.instances import (
     bring_up,
     broken_off,
-    is_stale_end,
     leave_machines,
     lose_instance,
     only_stops_are_left,
@@ -124,10 +123,7 @@ def to_next_decision(state: State) -> int:
             if over < 0:
                 pop_event(clock, events)
             if kind == END:
-                if over < 0 and (
-                    is_stale_end(core, state.elastic, subject, instant)
-                    or is_stale_fluid_end(core, state.fluid, subject)
-                ):
+                if over < 0 and is_stale_fluid_end(core, state.fluid, subject):
                     continue
                 forget_job(core, state.fluid, subject)
                 free_machines(core, state.place, subject)

@@ -71,7 +71,8 @@ def _look_at_queue(core: Core, place: Place, elastic: Elastic) -> bool:
     again = at_once and rule[0]["looked"] != clock[0]["releases"]
     slot = max(clock[0]["first"] if again else clock[0]["fresh"], rule[0]["resume"])
     while slot < len(core.waiting):
-        most = _HUGE if may_start_one(elastic) else clock[0]["free"]
+        # With ticks also those who cannot fit are looked at, once: they are new no longer.
+        most = clock[0]["free"] if at_once and not may_start_one(elastic) else _HUGE
         slot = next_fitting(core, slot, most, most, NEVER)
         if slot < 0:
             break
