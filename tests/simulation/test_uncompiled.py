@@ -1,20 +1,14 @@
 """The same source, not compiled, gives the same journal to the last bit."""
 
-import json
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 from tests.strategies import as_platform, as_workload
+from tests.uncompiled import tell, uncompiled_and_compiled
 
 from unspool.model.cloud import Cloud, InstanceType, SpotRule
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.results.run import run
-from unspool.simulation.loop import run_on
 
-ROOT = Path(__file__).parents[2]
 WORKLOADS = 30
 POLICIES = ("fcfs", "easy", "conservative", "filler")
 SPECIAL = (
@@ -78,17 +72,10 @@ def _in_cloud(log, draw, seed):
 
 
 def test_uncompiled_run_gives_the_same_journal_bit_for_bit():
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.simulation.test_uncompiled"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=True,
-    ).stdout  # fmt: skip
-    uncompiled = json.loads(told)
-    assert not uncompiled["compiled"]
-    assert hasattr(run_on, "py_func"), "this process is to compile"
-    assert uncompiled["journals"] == json.loads(json.dumps(journals()))
-    assert sum(len(attempts) for attempts, _, _ in uncompiled["journals"]) > 40 * WORKLOADS
+    there, here = uncompiled_and_compiled("tests.simulation.test_uncompiled", journals)
+    assert there == here
+    assert sum(len(attempts) for attempts, _, _ in there) > 40 * WORKLOADS
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps({"compiled": hasattr(run_on, "py_func"), "journals": journals()}))
+    tell(journals)

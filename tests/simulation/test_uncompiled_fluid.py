@@ -1,20 +1,14 @@
 """Jobs that share a network: the same source, not compiled, gives the same journal to the last bit."""
 
-import json
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 from tests.fluid_build import cluster, fluid_jobs, outcome
+from tests.uncompiled import tell, uncompiled_and_compiled
 
 from unspool.model.network import Contention
 from unspool.model.profile import Delay, ForkJoin, HomogeneousTask, Merge, Send, Sequence, StorageTask, Task
 from unspool.results.run import run
-from unspool.simulation.loop import run_on
 
-ROOT = Path(__file__).parents[2]
 RUNS = 12
 JOBS = 25
 
@@ -61,17 +55,10 @@ def journals():
 
 
 def test_uncompiled_run_gives_the_same_journal_bit_for_bit():
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.simulation.test_uncompiled_fluid"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=True,
-    ).stdout  # fmt: skip
-    uncompiled = json.loads(told)
-    assert not uncompiled["compiled"]
-    assert hasattr(run_on, "py_func"), "this process is to compile"
-    assert uncompiled["journals"] == json.loads(json.dumps(journals()))
-    assert sum(len(jobs) for jobs, _, _ in uncompiled["journals"]) == RUNS * JOBS
+    there, here = uncompiled_and_compiled("tests.simulation.test_uncompiled_fluid", journals)
+    assert there == here
+    assert sum(len(jobs) for jobs, _, _ in there) == RUNS * JOBS
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps({"compiled": hasattr(run_on, "py_func"), "journals": journals()}))
+    tell(journals)

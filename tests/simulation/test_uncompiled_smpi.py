@@ -1,22 +1,17 @@
 """Replays of traces: the same source, not compiled, ends every rank at the same time to the last bit."""
 
-import json
-import os
 import random
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from tests.fluid_build import cluster, fluid_jobs, outcome
 from tests.smpi_build import ends, write_trace
+from tests.uncompiled import tell, uncompiled_and_compiled
 
 from unspool.model.network import Contention
 from unspool.model.profile import HomogeneousTask, Trace
 from unspool.results.run import run
-from unspool.simulation.loop import run_on
 
-ROOT = Path(__file__).parents[2]
 RUNS = 6
 
 
@@ -62,16 +57,9 @@ def journals():
 
 
 def test_uncompiled_replays_give_the_same_times_bit_for_bit():
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.simulation.test_uncompiled_smpi"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=True,
-    ).stdout  # fmt: skip
-    uncompiled = json.loads(told)
-    assert not uncompiled["compiled"]
-    assert hasattr(run_on, "py_func"), "this process is to compile"
-    assert uncompiled["journals"] == json.loads(json.dumps(journals()))
+    there, here = uncompiled_and_compiled("tests.simulation.test_uncompiled_smpi", journals)
+    assert there == here
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps({"compiled": hasattr(run_on, "py_func"), "journals": journals()}))
+    tell(journals)

@@ -370,6 +370,8 @@ def test_marks_are_counted_as_bytes_are_whatever_is_taken_at_once(cells, at_once
     text = "\n".join(cells).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "_AT_ONCE", at_once)
-        count, is_beside = lines.count_marks(text, b";\n")
-    assert count == text.count(b";") + text.count(b"\n")
-    assert is_beside == any(part in b"\n" + text for part in (b";;", b";\n", b"\n;", b"\n\n"))
+        marks, newlines = lines.count_marks(text, b";"), lines.count_marks(text)
+    assert (marks.separators, marks.newlines) == (text.count(b";"), text.count(b"\n"))
+    assert marks.has_blank == (b"\n\n" in b"\n" + text)
+    assert marks.has_empty == any(part in b"\n" + text for part in (b";;", b";\n", b"\n;", b"\n\n"))
+    assert newlines == (marks.newlines, 0, marks.has_blank, marks.has_blank)

@@ -13,7 +13,7 @@ import msgspec
 from unspool.errors import InputError, UnknownName
 from unspool.platforms.cluster import is_spec
 
-__all__ = ["RunConfig", "read_config"]
+__all__ = ["RunConfig", "assigned", "read_config"]
 
 
 _MAP = re.compile(r"([:,]map=)([^,]+)")  # the file that an option of a format names
@@ -71,7 +71,7 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 def read_config(path: Path | None, assignments: list[str], given: dict[str, Any]) -> RunConfig:
     """Put the settings together."""
     settings = _from_file(path) if path is not None else {}
-    for key, value in map(_assigned, assignments):
+    for key, value in (assigned(text, "--set", "seed=1") for text in assignments):
         if key not in RunConfig.__struct_fields__:
             raise UnknownName("setting", key, RunConfig.__struct_fields__)
         settings[key] = value
@@ -95,10 +95,11 @@ def _from_file(path: Path) -> dict[str, Any]:
     return settings
 
 
-def _assigned(text: str) -> tuple[str, Any]:
+def assigned(text: str, option: str, example: str) -> tuple[str, Any]:
+    """The key and the value that the text after an option names: a value of TOML, or else the text as it stands."""
     key, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"--set {text}: expected KEY=VALUE")
+        raise InputError(f"{option} {text}: expected KEY=VALUE, as in {example}")
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

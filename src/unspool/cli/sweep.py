@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tomllib
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 import polars as pl
 from cyclopts import App, Parameter
 
+from unspool.cli.config import assigned
 from unspool.cli.output import Announcement, note, print_json, print_table, print_text
 from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, UnknownName
@@ -125,13 +125,7 @@ def _place(
 
 
 def _option(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"--option {text}: expected KEY=VALUE, as in queue=short")
-    try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key.strip(), value
+    return assigned(text, "--option", "queue=short")
 
 
 def _again(grid: Path, folder: Path) -> str:

@@ -9,8 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 
 from unspool.engine.compiled import compiled
+
+from numba import types  # isort: skip
+from numba.extending import intrinsic, overload  # isort: skip  (`compiled` sets where Numba keeps its cache)
 
 __all__ = [
     "WORD", "add", "add_range", "discard", "discard_range", "empty_bitset", "first_bits", "lowest", "next_member",
@@ -23,10 +27,6 @@ WORD = 32
 _SHIFT = 5
 _MASK = 31
 _FULL = 0xFFFFFFFF
-# Position of the lowest bit by a de Bruijn sequence: the product's top five bits differ for each of the 32 bits.
-_DE_BRUIJN = 0x077CB531
-_POSITION = (0, 1, 28, 2, 29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4, 8,
-             31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6, 11, 5, 10, 9)  # fmt: skip
 
 
 def word_count(members: int) -> int:
@@ -44,10 +44,29 @@ def empty_bitset(members: int) -> Array:
     return np.zeros(word_count(members), np.int64)
 
 
-@compiled
 def lowest(word: int) -> int:
     """Position of the lowest bit of a word that is not 0."""
-    return _POSITION[((((word & -word) * _DE_BRUIJN) & _FULL) >> 27) & _MASK]
+    return int(word & -word).bit_length() - 1
+
+
+def _counted_zeros(_: Any, word: Any) -> Any:
+    """The machine's own instruction for it, for which Python has no name."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
+
+
+_trailing_zeros: Any = intrinsic(_counted_zeros)
+
+
+@overload(lowest, inline="always")
+def _compiled_lowest(word: Any) -> Any:
+    def compiled_lowest(word: Any) -> Any:
+        return _trailing_zeros(word)
+
+    return compiled_lowest
 
 
 @compiled

@@ -98,13 +98,9 @@ def _add(clock: Array, times: Array, gains: Array, at: int, cores: int) -> None:
             _copy(times, gains, k + 1, k)
 
 
-@compiled
-def _gain(clock: Array, times: Array, gains: Array, time: float, cores: int) -> None:
-    """From a time on, so many cores more are free."""
-    if time <= times[clock[0]["first_step"]]:
-        gains[clock[0]["first_step"]] += cores
-        return
-    at = _from(clock, times, time)
+@inlined
+def _gain_at(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> None:
+    """From a time on, so many cores more are free; `at` is the first step then or later."""
     if times[at] == time:
         _add(clock, times, gains, at, cores)
     else:
@@ -112,19 +108,32 @@ def _gain(clock: Array, times: Array, gains: Array, time: float, cores: int) -> 
 
 
 @compiled
+def _gain(clock: Array, times: Array, gains: Array, time: float, cores: int) -> None:
+    """From a time on, so many cores more are free."""
+    if time <= times[clock[0]["first_step"]]:
+        gains[clock[0]["first_step"]] += cores
+    else:
+        _gain_at(clock, times, gains, _from(clock, times, time), time, cores)
+
+
+@compiled
 def _move(clock: Array, times: Array, gains: Array, before: float, after: float, cores: int) -> None:
     """So many cores become free at an earlier time than before: a step moves, where it is theirs alone."""
+    first = clock[0]["first_step"]
     source = _from(clock, times, before)
+    if after <= times[first]:
+        _gain_at(clock, times, gains, source, before, -cores)
+        gains[first] += cores
+        return
     target = _from(clock, times, after)
-    goes = times[source] == before and gains[source] == cores
-    if goes and after > times[clock[0]["first_step"]] and times[target] != after:
+    if times[source] == before and gains[source] == cores and times[target] != after:
         for k in range(source, target, -1):
             _copy(times, gains, k - 1, k)
         times[target] = after
         gains[target] = cores
     else:
-        _gain(clock, times, gains, before, -cores)
-        _gain(clock, times, gains, after, cores)
+        _gain_at(clock, times, gains, source, before, -cores)
+        _gain_at(clock, times, gains, target, after, cores)
 
 
 @compiled
@@ -149,22 +158,24 @@ def earliest_fit(
 ) -> float:
     """The earliest time from `start` on, before `end`, at which so many cores are free for so long; else `own`.
 
-    `own` is when the job's present place begins: from there on its own cores are free for it. One branch a step,
-    nearly always taken: whether cores suffice is a choice between two values.
+    `own` is when the job's present place begins: from there on its own cores are free for it; it is not before `end`.
+    One branch a step, nearly always taken: whether cores suffice is a choice between two values.
     """
-    at = clock[0]["first_step"]
-    free: int = gains[np.uint64(at)]
-    while times[np.uint64(at + 1)] <= start:
-        at += 1
-        free += gains[np.uint64(at)]
+    at = np.uint64(clock[0]["first_step"])
+    one = np.uint64(1)
+    free: int = gains[at]
+    while times[at + one] <= start:
+        at += one
+        free += gains[at]
     begin = start
-    while begin < end:
-        following = times[np.uint64(at + 1)]
-        begin = begin if free >= size else following
-        if following >= min(begin + duration, own):
+    while True:
+        following = times[at + one]
+        enough = free >= size
+        begin = begin if enough else following
+        if following >= (min(begin + duration, own) if enough else end):
             break
-        at += 1
-        free += gains[np.uint64(at)]
+        at += one
+        free += gains[at]
     return begin if begin < end else own
 
 
@@ -173,8 +184,9 @@ def give_back_time(core: Core, plan: Plan | None, job: int) -> None:
     """A running job ends now: what it was expected to hold until later is free."""
     if plan is None or core.clock[0]["planning"] == 0:
         return
-    now = core.clock[0]["now"]
     end = core.fate[job]["planned_end"]
-    if now < end:
-        _move(core.clock, plan.times, plan.gains, end, now, core.jobs[job]["size"])
+    if core.clock[0]["now"] < end:
+        # Now is behind the first step, if anything: the past is dropped before anybody looks.
+        first = plan.times[core.clock[0]["first_step"]]
+        _move(core.clock, plan.times, plan.gains, end, first, core.jobs[job]["size"])
         core.clock[0]["freed_until"] = max(core.clock[0]["freed_until"], end)

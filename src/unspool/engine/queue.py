@@ -11,6 +11,8 @@ job that is too large from hiding behind a small one that is too long. `now + es
 
 from __future__ import annotations
 
+import numpy as np
+
 from unspool.engine.bitset import WORD, lowest
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.state import CLASSES, NEVER, QUEUED, Array, Core
@@ -186,10 +188,10 @@ def _renew_leaf(waiting: Array, tree: Array, word: int) -> None:
     least_size = _HUGE
     left = tree[word]["bits"]
     while left != 0:
-        slot = (word << _SHIFT) + lowest(left)
+        slot = np.uint64((word << _SHIFT) + lowest(left))
         left &= left - 1
         least_size = min(least_size, waiting[slot]["size"])
-        narrowest = _class_of(waiting[slot]["size"])
+        narrowest = np.uint64(_class_of(waiting[slot]["size"]))
         tree[word]["least"][narrowest] = min(tree[word]["least"][narrowest], waiting[slot]["estimate"])
     for kind in range(1, CLASSES):
         tree[word]["least"][kind] = min(tree[word]["least"][kind], tree[word]["least"][kind - 1])
@@ -204,7 +206,7 @@ def _renew_node(tree: Array, word: int, first: int) -> None:
     least_size = _HUGE
     left = tree[word]["bits"]
     while left != 0:
-        child = first + lowest(left)
+        child = np.uint64(first + lowest(left))
         left &= left - 1
         least_size = min(least_size, tree[child]["size"])
         for kind in range(CLASSES):
@@ -245,12 +247,13 @@ def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) ->
                 child = (word_index << _SHIFT) + lowest(left)
                 left &= left - 1
                 if level == 0:
-                    size = waiting[child]["size"]
-                    if size <= free and (size <= extra or now + waiting[child]["estimate"] <= shadow):
+                    size = waiting[np.uint64(child)]["size"]
+                    if size <= free and (size <= extra or now + waiting[np.uint64(child)]["estimate"] <= shadow):
                         return child
                 else:
-                    size = tree[below + child]["size"]
-                    if size <= free and (size <= extra or now + tree[below + child]["least"][widest] <= shadow):
+                    node = np.uint64(below + child)
+                    size = tree[node]["size"]
+                    if size <= free and (size <= extra or now + tree[node]["least"][np.uint64(widest)] <= shadow):
                         level -= 1
                         base = below
                         words = members

@@ -103,18 +103,21 @@ def _misfit(line: int, width: int, expected: int) -> tuple[int, None, str]:
     return line, None, f"{width} cells; expected {expected}, as in the first line"
 
 
-def plain_lines(path: AnyPath, comment: bytes | None = None) -> Iterator[Lines]:
-    """The lines of each block in UTF-8, without the empty ones and those that begin with the mark of a comment."""
+def plain_lines(path: AnyPath, comment: bytes | None = None, separator: bytes = b"") -> Iterator[Lines]:
+    """The lines of each block in UTF-8, without the empty ones and those that begin with the mark of a comment.
+
+    Where a separator is given, it is counted along.
+    """
     first_line = 1
     for block in read_blocks(path):
         text = _as_utf8(block.removeprefix(_BYTE_ORDER_MARK) if first_line == 1 else block)
         text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
-        count, has_blank = count_marks(text, b"\n")
-        if has_blank or (comment and (text.startswith(comment) or b"\n" + comment in text)):
+        marks = count_marks(text, separator)
+        if marks.has_blank or (comment and (text.startswith(comment) or b"\n" + comment in text)):
             yield drop_lines(text, first_line, comment)
         else:
-            yield Lines(text, np.arange(first_line, first_line + count))
-        first_line += count
+            yield Lines(text, np.arange(first_line, first_line + marks.newlines), marks)
+        first_line += marks.newlines
 
 
 def _texts(path: AnyPath) -> Iterator[str]:

@@ -120,7 +120,7 @@ def numbered(texts: pl.Series) -> tuple[npt.NDArray[np.int64], pl.Series]:
 def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -> Iterator[_Block]:
     """The cells of the columns that are wanted, in blocks; ids that are not kept may be missing."""
     header: tuple[str, ...] = ()
-    for lines in plain_lines(path):
+    for lines in plain_lines(path, separator=_SEPARATOR):
         is_quoted = b'"' in lines.text
         if is_quoted and not are_quotes_regular(lines.text, _SEPARATOR):
             raise InputError(
@@ -156,10 +156,10 @@ def _even_cells(
 
     Columns that are not kept are left out where no cell is empty, which is all that can be wrong with an id.
     """
-    count, has_empty = count_marks(lines.text, _SEPARATOR + b"\n")
-    if count != len(header) * len(lines.numbers):
+    marks = lines.marks or count_marks(lines.text, _SEPARATOR)
+    if marks.newlines + marks.separators != len(header) * len(lines.numbers):
         return None
-    wanted = columns if has_empty else {*kept, header[-1]}
+    wanted = columns if marks.has_empty else {*kept, header[-1]}
     try:
         cells = _cells(lines.text, header, wanted, {name: _TYPES[kind] for name, kind in columns.items()})
     except pl.exceptions.PolarsError:

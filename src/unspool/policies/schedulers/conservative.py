@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, start_held
 from unspool.engine.profile import begin_profile, drop_the_past, earliest_fit, move_span, take_span
@@ -82,11 +84,12 @@ def _find_start(
 @inlined
 def _copy(plans: Array, source: int, target: int) -> None:
     """Field by field, which Numba compiles to a few moves; a record as a whole becomes a call."""
-    plans[target]["start"] = plans[source]["start"]
-    plans[target]["estimate"] = plans[source]["estimate"]
-    plans[target]["size"] = plans[source]["size"]
-    plans[target]["slot"] = plans[source]["slot"]
-    plans[target]["job"] = plans[source]["job"]
+    of, to = np.uint64(source), np.uint64(target)
+    plans[to]["start"] = plans[of]["start"]
+    plans[to]["estimate"] = plans[of]["estimate"]
+    plans[to]["size"] = plans[of]["size"]
+    plans[to]["slot"] = plans[of]["slot"]
+    plans[to]["job"] = plans[of]["job"]
 
 
 @inlined
@@ -103,9 +106,10 @@ def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: i
     """Give the plan at a position a start, and move it to its place among those before it, by (start, slot)."""
     plans = plan.plans
     slot, job, size, estimate = plans[at]["slot"], plans[at]["job"], plans[at]["size"], plans[at]["estimate"]
-    while at > 0 and (
-        plans[at - 1]["start"] > start or (plans[at - 1]["start"] == start and plans[at - 1]["slot"] > slot)
-    ):
+    while at > 0:
+        before = np.uint64(at - 1)
+        if plans[before]["start"] < start or (plans[before]["start"] == start and plans[before]["slot"] < slot):
+            break
         _copy(plans, at - 1, at)
         at -= 1
     plans[at]["start"] = start
@@ -193,7 +197,8 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
     narrow_estimate = short_estimate = NEVER
     narrow_until = short_until = now
     for at in range(clock[0]["plans"]):
-        start, size, estimate = plans[at]["start"], plans[at]["size"], plans[at]["estimate"]
+        its = np.uint64(at)
+        start, size, estimate = plans[its]["start"], plans[its]["size"], plans[its]["estimate"]
         begin, end = now, start
         if later is None:
             end = min(start, clock[0]["freed_until"])
