@@ -153,10 +153,10 @@ def _estimate(grid: Grid, processes: int, *, as_json: bool) -> int:
     """Make a few runs far apart, the first twice because it compiles, and tell what all would take."""
     from tempfile import TemporaryDirectory
 
-    total = len(grid) if grid.search is None else grid.search.trials * (len(grid) // grid.points)
+    total = len(grid) if grid.search is None else grid.search.trials * (grid.total // grid.points)
     with TemporaryDirectory() as folder, Announcement("making a few runs …"):
         inputs = Inputs(Path(folder))
-        places = [0, *(round(at * (len(grid) - 1) / _TRIED) for at in range(_TRIED + 1))]
+        places = [0, *(at * (grid.total - 1) // _TRIED for at in range(_TRIED + 1))]
         began = perf_counter()
         rows = [run_task(inputs.task(grid.run_at(at))) for at in places][1:]
         spent_s = perf_counter() - began
