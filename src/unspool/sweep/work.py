@@ -30,11 +30,19 @@ from unspool.sweep.settings import OWN_COLUMNS, RunSettings, column_of, policy_o
 from unspool.workloads import transform
 from unspool.workloads.clock import window_edges
 
-__all__ = ["DIGEST", "ELAPSED", "ERROR", "HOST", "KEY", "SCHEDULE", "run_batch", "run_task"]
+__all__ = ["DIGEST", "ELAPSED", "ERROR", "HOST", "KEY", "SCHEDULE", "be_ready", "run_batch", "run_task"]
 
 KEY, ERROR, ELAPSED, HOST, SCHEDULE, DIGEST = OWN_COLUMNS
 _LONGEST = 500  # characters of an error
 _LOGS, _PLATFORMS = 4, 32  # that a worker keeps
+
+
+def be_ready() -> None:
+    """In a worker that waits for the first run of another: load what compiled loops need, and compile nothing."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def run_batch(tasks: Sequence[Task], made_by: Mapping[str, str]) -> list[dict[str, Any]]:
