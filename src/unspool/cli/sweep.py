@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 
 from unspool.cli.output import Announcement, note, print_json, print_table, print_text
 from unspool.cli.sweeping import SweepProgress
-from unspool.errors import InputError, UnknownName
+from unspool.errors import InputError, RunError, UnknownName
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
@@ -187,7 +187,7 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     failed = runs.filter(pl.col(ERROR).is_not_null())
     by, is_maximised = main[0] if main else (ELAPSED, False)
     table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
-    table.write_csv(folder / "ranking.csv")
+    table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank")).write_csv(folder / "ranking.csv")
     if report:
         with Announcement(f"writing {folder / 'sweep.html'} …"):
             write_sweep_page(runs, facts, folder / "sweep.html", command)
@@ -195,6 +195,8 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
         print_json({"runs": len(runs), "failed": len(failed), "by": by, "ranking": table.to_dicts()})
     else:
         _print_ranking(table, facts["design"], by)
+    if len(failed) == len(runs):
+        raise RunError(f"all of {counted(len(runs), 'run')} failed, for example: {failed[ERROR][0]}")
     if len(failed):
         note(f"{counted(len(failed), 'run')} failed, for example: {failed[ERROR][0]}")
     if alike(runs, facts["design"], facts["blocks"]):

@@ -9,7 +9,17 @@ import msgspec
 
 from unspool.errors import InputError, UnknownName
 
-__all__ = ["LOG_KEYS", "MOST_SEED", "OWN_COLUMNS", "PARTED", "RunSettings", "column_of", "policy_of", "refuse_unknown", "settings_of"]
+__all__ = [
+    "LOG_KEYS",
+    "MOST_SEED",
+    "OWN_COLUMNS",
+    "PARTED",
+    "RunSettings",
+    "column_of",
+    "policy_of",
+    "refuse_unknown",
+    "settings_of",
+]
 
 PARTED = ("set", "parameters")
 """Keys with keys of their own: of the configuration of `unspool cost`, and of the policy."""
