@@ -235,7 +235,7 @@ FACES = {
         Face(
             "sweep", "Sweep", "Which of many set-ups is best?",
             sweep_fields, prepare_sweep, {"platform_file": "platform", "outages_file": "outages"},
-            has_policies=True, main=("platforms", "replicas"),
+            has_policies=True, main=("platforms", "scale_load", "replicas"),
         ),
     )
 }  # fmt: skip

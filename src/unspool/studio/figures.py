@@ -55,7 +55,15 @@ def _ranked_cells(row: dict[str, str], settings: Sequence[str]) -> tuple[str, ..
     mean, low, high, more = (_shown(figure, float(row[name])) if row[name] else "" for name in
                              ("mean", "low", "high", "difference"))  # fmt: skip
     between = f"{low} to {high}" if low and row["low"] != row["high"] else ""
-    return (row["rank"], *(row[name] for name in settings), mean or "unknown", between, more, row["runs"], row["failed"])
+    return (
+        row["rank"],
+        *(row[name] for name in settings),
+        mean or "unknown",
+        between,
+        more,
+        row["runs"],
+        row["failed"],
+    )
 
 
 def side_by_side(summaries: Sequence[dict[str, Any]]) -> list[Row]:
