@@ -120,8 +120,8 @@ def _place(
     if cluster is not None:
         return dask_place(cluster)
     if slurm:
-        return slurm_place(jobs, dict(map(_option, options)))
-    return kubernetes_place(jobs, dict(map(_option, options))) if kubernetes else local_place(processes)
+        return slurm_place(jobs, dict(map(_option, options)), note)
+    return kubernetes_place(jobs, dict(map(_option, options)), note) if kubernetes else local_place(processes)
 
 
 def _option(text: str) -> tuple[str, Any]:
