@@ -16,6 +16,8 @@ from time import perf_counter, process_time
 
 import psutil
 
+os.environ.setdefault("POLARS_MAX_THREADS", "1")  # as workers have it, so that runs alone are the same work
+
 from unspool.sweep import grid_of, local_place, run_sweep
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.work import ELAPSED, run_task

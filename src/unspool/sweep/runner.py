@@ -63,6 +63,11 @@ class Runner:
     batch_s: float = _BATCH_S
     _mean_s: float | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any worker has made a run."""
+        return self._mean_s is not None
+
     def run(
         self, tasks: Iterator[Task], executor: Executor, workers: Callable[[], int], first: Sequence[list[Task]] = ()
     ) -> None:
