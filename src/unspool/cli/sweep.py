@@ -187,10 +187,18 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     failed = runs.filter(pl.col(ERROR).is_not_null())
     by, is_maximised = main[0] if main else (ELAPSED, False)
     table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
-    table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank")).write_csv(folder / "ranking.csv")
-    if report:
-        with Announcement(f"writing {folder / 'sweep.html'} …"):
-            write_sweep_page(runs, facts, folder / "sweep.html", command)
+    with Announcement(f"writing {folder / 'sweep.html'} …"):
+        try:
+            (folder / "ranking.csv").write_text(
+                table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank")).write_csv(), encoding="utf-8"
+            )
+            if report:
+                write_sweep_page(runs, facts, folder / "sweep.html", command)
+        except OSError as error:
+            raise RunError(
+                f"{folder}: all runs are made and kept, but not their ranking ({error.strerror}); make room, then: "
+                f"{command}"
+            ) from error
     if as_json:
         print_json({"runs": len(runs), "failed": len(failed), "by": by, "ranking": table.to_dicts()})
     else:
