@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
 from inspect import signature
@@ -104,8 +104,13 @@ def available(kind: str) -> dict[str, str]:
     """Every name of a kind and where it comes from; of two with one name ours counts."""
     if kind not in BUILT_IN:
         raise UnknownName("kind of plugin", kind, BUILT_IN)
-    found = {point.name: point.value for point in entry_points(group=f"unspool.{kind}")}
-    return {**found, **BUILT_IN[kind]}
+    return {**_of_packages(kind, tuple(sys.path)), **BUILT_IN[kind]}
+
+
+@cache
+def _of_packages(kind: str, path: tuple[str, ...]) -> dict[str, str]:
+    """What packages on a path offer; looked for once, because that reads a file of every package there is."""
+    return {point.name: point.value for point in entry_points(group=f"unspool.{kind}")}
 
 
 def build(kind: str, text: str) -> Any:
@@ -151,6 +156,8 @@ def _keyed(text: str, positional: str | None) -> str:
 def load(target: str) -> Any:
     """What `module:Name` stands for; the current folder is looked in first, as `python -m` does."""
     module, _, attribute = target.partition(":")
+    if module.startswith("unspool.") and module in sys.modules:
+        return attrgetter(attribute)(sys.modules[module])
     try:
         with _current_folder_first():
             return attrgetter(attribute)(import_module(module))

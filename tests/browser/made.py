@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import tomli_w
+
 from unspool.cli.app import run_command
 
 PLAIN = ("ada", "grace", "edsger", "barbara", "donald")
@@ -113,6 +115,17 @@ def _set_ups(folder: Path, names: Sequence[str]) -> Path:
     return _page(folder, "cost", "compare", _log(folder, names), "-c", own, "-c", cloud)
 
 
+def _sweep(folder: Path, names: Sequence[str]) -> Path:
+    """The page of a sweep of three policies; of hostile ones, too, of which no run is made."""
+    policies = ["fcfs", "easy", "conservative", *(names if names is HOSTILE else ())]
+    run = {"workload": str(_log(folder, names)), "platform": 16, "thin": 0.9}
+    (folder / "grid.toml").write_text(
+        tomli_w.dumps({"replicas": 3, "run": run, "grid": {"policy": policies}}), encoding="utf-8"
+    )
+    assert run_command(["sweep", str(folder / "grid.toml"), "-j", "1", "-o", str(folder / "results")]) == 0
+    return folder / "results" / "sweep.html"
+
+
 def _page(folder: Path, *command: object) -> Path:
     """The page that a command writes."""
     assert run_command([str(part) for part in (*command, "-o", folder / "results")]) == 0
@@ -129,4 +142,5 @@ PAGES: Mapping[str, Callable[[Path, Sequence[str]], Path]] = {
     "batsim": lambda folder, names: _page(folder, "batsim", *_batsim(folder, names), "--policy", "easy"),
     "dispatch": lambda folder, names: _page(folder, "dispatch", *_dispatched(folder, names)),
     "compare": _comparison,
+    "sweep": _sweep,
 }

@@ -1,17 +1,23 @@
 """The studio from end to end, as somebody clicks through it."""
 
 import os
+import re
 import signal
+import tomllib
+import zipfile
 
 import pytest
 from tests.browser.test_browser_pages import PHONE, _lightness
 from tests.studio_server import LOG, Server, until
+
+from unspool.sweep import read_runs
 
 pytest.importorskip("starlette", reason="the extra studio is not installed")
 
 WIDE = {"width": 1280, "height": 800}
 _DRAWN = "() => document.querySelector('.figure .main-svg .xy, .figure .main-svg .infolayer *') !== null"
 _LONG_MS = 120_000
+FACES = ("run", "cost", "dispatch", "batsim", "sweep")
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +66,22 @@ def choose(page, server, *policies, platform="8", title=""):
     for policy in policies:
         page.get_by_label(policy, exact=True).check()
     page.get_by_label("platform", exact=True).fill(platform)
+    page.get_by_label("A name for this run").fill(title)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+
+
+def sweep(page, server, *policies, title, **fields):
+    """From the first page to a sweep of the log that was uploaded first."""
+    page.goto(server.address)
+    page.get_by_role("link", name="jobs.csv", exact=True).first.click()
+    page.get_by_role("link", name="Sweep").click()
+    page.get_by_label("fcfs", exact=True).check()
+    for policy in policies:
+        page.get_by_label(policy, exact=True).check()
+    page.locator("details").first.locator("summary").click()
+    for name, value in fields.items():
+        page.locator(f"[name={name}]").fill(value)
     page.get_by_label("A name for this run").fill(title)
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/*")
@@ -162,6 +184,58 @@ def test_two_runs_at_once_one_killed_one_cancelled_then_the_studio_starts_again(
     assert old != server.address
 
 
+def test_a_sweep_from_its_form_to_its_page_and_its_folder(page, server):
+    sweep(page, server, "easy", platforms="8\n16", thin="0.7", replicas="30", title="which is best")
+    seen = until(lambda: re.search(r"sweep: ([\d,]+) of 120 runs", page.locator("#step").inner_text()))
+    assert int(seen[1]) <= 120
+    state(page, "done")
+    ranking = page.get_by_role("region", name="Ranking")
+    assert {row.inner_text() for row in ranking.locator("tbody td:nth-child(2)").all()} == {"fcfs", "easy"}
+    assert ranking.locator("tbody tr").count() == 4
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    report, faults = opened.value, []
+    watch(report, faults)
+    report.wait_for_function(_DRAWN)
+    assert report.get_by_text("Which of 4 points has the lowest mean wait?").is_visible()
+    with report.expect_download() as waiting:
+        report.locator('.download[data-table="ranking"]').click()
+    assert waiting.value.suggested_filename == "ranking.csv"
+    assert faults == []
+    report.close()
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Download grid.toml").click()
+    assert tomllib.loads(waiting.value.path().read_text())["replicas"] == 30
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Download the folder").click()
+    with zipfile.ZipFile(waiting.value.path()) as packed:
+        names = {name.partition("/")[2] for name in packed.namelist()}
+    assert {"grid.toml", "result/sweep.html", "result/ranking.csv", "result/plan.parquet"} <= names
+    page.get_by_role("link", name="Change and run again").click()
+    assert page.get_by_label("replicas").input_value() == "30"
+    page.goto(server.address)
+    assert page.get_by_label("compare which is best").is_disabled()
+
+
+def test_a_sweep_that_goes_on_is_cancelled(page, server):
+    sweep(page, server, "easy", platforms="8", thin="0.7", replicas="1000", title="too long")
+    until(lambda: re.search(r"sweep: [1-9][\d,]* of 2,000 runs", page.locator("#step").inner_text()))
+    page.get_by_role("button", name="Cancel").click()
+    state(page, "cancelled")
+    assert page.get_by_role("link", name="Open the report").count() == 0
+    assert page.get_by_role("link", name="Download grid.toml").is_visible()
+    folder = server.folder / "runs" / page.url.rpartition("/")[2] / "result"
+    assert 0 < len(read_runs(folder)) < 2000
+
+
+def test_a_wrong_grid_gives_a_sentence(page, server):
+    page.goto(f"{server.address}new/sweep?log=sample-campus")
+    page.locator("[name=scale_load]").fill("{from: 2, to: 1, steps: 3}")
+    page.get_by_role("button", name="Run", exact=True).click()
+    assert "key scale_load: the range begins at 2 and ends at 1" in page.get_by_role("alert").inner_text()
+    assert page.locator("[name=scale_load]").input_value() == "{from: 2, to: 1, steps: 3}"
+
+
 def test_a_name_is_text_and_nothing_in_it_runs(page, server):
     name = "<img src=x onerror='window.ran = 1'>.csv"
     upload(page, name, LOG)
@@ -194,7 +268,7 @@ def test_the_keyboard_is_enough(page, server):
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="10,000 jobs read, 0 records rejected").wait_for()
     labelled = "fields => fields.filter(field => !field.labels.length).map(field => field.name)"
-    for face in ("run", "cost", "dispatch", "batsim"):
+    for face in FACES:
         page.goto(f"{server.address}new/{face}?log=sample-campus")
         visible = page.locator("input:not([type=hidden]), select, textarea")
         assert visible.evaluate_all(labelled) == []
@@ -206,7 +280,7 @@ def test_a_dark_telephone_shows_all_of_it(server, browser):
         page.goto(server.address)
         runs = page.locator("table.runs a").evaluate_all("all => all.map(one => one.href)")
         uploads = page.locator("table.list:not(.runs) a").evaluate_all("all => all.map(one => one.href)")
-        forms = [f"{server.address}new/{face}?log=sample-campus" for face in ("run", "cost", "dispatch", "batsim")]
+        forms = [f"{server.address}new/{face}?log=sample-campus" for face in FACES]
         for address in (server.address, uploads[0], runs[0], runs[-1], *forms):
             page.goto(address)
             page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")

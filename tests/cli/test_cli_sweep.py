@@ -1,6 +1,7 @@
 """`unspool sweep` and `unspool sweep best`."""
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -35,8 +36,8 @@ def test_a_sweep_ranks_its_points_and_leaves_a_dataset_and_a_page(unspool, grid,
     assert len(pl.read_parquet(tmp_path / "out" / "runs" / "*.parquet")) == 6
     assert pl.read_csv(tmp_path / "out" / "ranking.csv")["rank"].to_list() == [1, 2, 3]
     page = (tmp_path / "out" / "sweep.html").read_text()
-    assert "Which of 3 points has the lowest mean_wait_s?" in page
-    assert "What mean_wait_s depends on" in page
+    assert "Which of 3 points has the lowest mean wait?" in page
+    assert "What the mean wait depends on" in page
     assert "policy = [&#34;fcfs&#34;, &#34;easy&#34;, &#34;sjf&#34;]" in page
 
 
@@ -106,9 +107,33 @@ def test_failed_runs_are_counted_with_an_example(unspool, grid, write, tmp_path)
     assert "Runs that failed" in (tmp_path / "out" / "sweep.html").read_text()
 
 
-def test_seeds_that_draw_nothing_are_told(unspool, grid, write):
+def test_a_sweep_of_which_every_run_failed_has_failed(unspool, grid, write, tmp_path):
+    write("grid.toml", GRID.replace('"fcfs", "easy", "sjf"', '"nonsense", "nothing"'))
+    said = unspool("sweep", grid, "-o", "out")
+    assert said.code == 1
+    assert "all of 4 runs failed, for example: unknown scheduler 'nonsense'" in said.err
+    assert "Runs that failed" in (tmp_path / "out" / "sweep.html").read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full to write to")
+@pytest.mark.parametrize("name", ["ranking.csv", "sweep.html"])
+def test_a_disk_that_is_full_at_the_end_keeps_the_runs_and_says_what_to_do(unspool, grid, tmp_path, name):
+    unspool("sweep", grid, "-o", "out")
+    (tmp_path / "out" / name).unlink()
+    (tmp_path / "out" / name).symlink_to("/dev/full")
+    said = unspool("sweep", grid, "-o", "out", "--resume")
+    assert said.code == 1
+    assert "all runs are made and kept, but not their ranking (No space left on device); make room, then:" in said.err
+    assert "unspool sweep grid.toml -o out --resume" in said.err
+
+
+def test_seeds_that_draw_nothing_are_told(unspool, grid, write, tmp_path):
     write("grid.toml", GRID.replace("thin = 0.9\n", ""))
-    assert "the seeds made no difference" in unspool("sweep", grid, "-o", "out", "--json").err
+    assert "the seeds made no difference" in unspool("sweep", grid, "-o", "out").err
+    page = (tmp_path / "out" / "sweep.html").read_text()
+    assert "The seeds made no difference" in page
+    assert "p, corrected" not in page
+    assert "all others are worse" not in page
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import asyncio
+import html
 import io
 import json
 import os
@@ -165,6 +166,57 @@ def test_what_a_worker_complains_of_is_told_without_our_folders(client, log):
     assert state["state"] == "failed"
     assert "does not say how large its machine was" in state["message"]
     assert "uploads" not in state["message"]
+
+
+@pytest.mark.slow
+def test_a_sweep_is_made_from_its_form_and_ranked(client, log):
+    platform = uploaded(client, "sixteen.yaml", "pool: 16", "platform")
+    id = started(client, "sweep", log, policy=["fcfs", "easy"], platforms="8", platform_file=platform, replicas="2",
+                 thin="0.9", scale_load="[0.5, 1.0]", processes="1")  # fmt: skip
+    end = ended(client, id)
+    assert (end["state"], end["message"]) == ("done", "")
+    page = client.get(f"runs/{id}").text
+    assert "The best points, by mean wait" in page
+    assert page.count('<td class="text"><bdi>easy</bdi></td>') == 4
+    assert "unspool sweep grid.toml --processes=1 -o result" in page
+    assert "Which of 8 points has the lowest mean wait?" in client.get(f"runs/{id}/page").text
+    grid = tomllib.loads(client.get(f"runs/{id}/settings").text)
+    assert (grid["replicas"], grid["grid"]["scale_load"], len(grid["grid"]["platform"])) == (2, [0.5, 1.0], 2)
+
+
+def test_a_sweep_of_which_all_runs_fail_is_told_as_failed(client, log):
+    id = started(client, "sweep", log, policy="fcfs", platforms="8", window="300d..301d", processes="1")
+    end = ended(client, id)
+    assert end["state"] == "failed"
+    assert "all of 1 run failed, for example" in end["message"]
+    assert "no job is left" in end["message"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("scale_load", "{from: 2, to: 1, steps: 3}", "key scale_load: the range begins at 2 and ends at 1"),
+        ("scale_load", "[1.0, 1.0]", "key scale_load: a value stands twice in its list"),
+        ("scale_load", "{from: 0.1, to: 0.9, steps: 110000}", "that is 110,000 runs; at most 100,000"),
+        ("scale_load", "much", "key scale_load: expected float"),
+        ("scale_load", "{from: 0.1", "does not read as a value of YAML"),
+        ("thin", ".nan", "key thin: is nan"),
+        ("window", "{every: 7d}", "key window: count is None"),
+        ("window", "[[0d..1d], 3]", "key window: expected str"),
+        ("platforms", "8\n/etc/passwd", "upload a file to use one"),
+        ("platforms", "8\n8", "key platform: a value stands twice in its list"),
+        ("platform_file", "/etc/passwd", "no longer there"),
+        ("replicas", "1001", "replicas: is 1001; expected >= 1 and <= 1000"),
+        ("replicas", "nan", "is not a whole number"),
+        ("seed", "-1", "seed: is -1; expected >= 0"),
+        ("policy_more", "os:system", "expected a name"),
+    ],
+)
+def test_a_wrong_grid_gives_a_sentence(client, field, value, told):
+    form = {"face": "sweep", "log": "sample-campus", "policy": "easy", field: value}
+    answer = client.post("runs", data=form)
+    assert answer.status_code == 400
+    assert told in html.unescape(answer.text)
 
 
 def test_a_sweep_is_offered_where_the_verb_is(client, log):

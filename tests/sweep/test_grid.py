@@ -1,5 +1,7 @@
 """The grid file: which runs there are, in which order, and what is refused."""
 
+import math
+
 import pytest
 
 from unspool.cli.config import RunConfig
@@ -81,7 +83,23 @@ def test_keys_of_the_cloud_stand_behind_set():
         ({"run": {"policy": ["fcfs", "easy"]}}, "stand in [grid]"),
         ({"replicas": 0}, "from 1 to"),
         ({"replicas": 2, "grid": {"seed": [1, 2]}}, "leave one of the two out"),
-        ({"run": {"seed": -1}}, "0 or more"),
+        ({"run": {"seed": -1}}, "from 0 to"),
+        ({"run": {"seed": 2**63}}, "from 0 to"),
+        ({"replicas": 3, "run": {"seed": 2**63 - 2}}, "from 1 to 2"),
+        ({"grid": {"seed": [0, 2.5, 7]}}, "key seed: expected int"),
+        ({"grid": {"thin": [0.5, math.nan]}}, "key thin: is nan"),
+        ({"run": {"thin": math.inf}}, "key thin: is inf"),
+        ({"grid": {"thin": [0.5, "much"]}}, "key thin: expected float"),
+        ({"grid": {"thin": {"choice": [0.5, [1]]}}}, "key thin: expected float"),
+        ({"grid": {"thin": {"from": 0.1, "to": 1e308, "step": 1e-300}}}, "expected numbers up to 1e+15"),
+        ({"grid": {"thin": {"from": 0.1, "to": 1.0, "step": 1e-300}}}, "expected a whole number from 1 to"),
+        ({"replicas": 1000, "grid": {"thin": {"from": 0.1, "to": 0.9, "steps": 20_000}}}, "20,000,000 runs"),
+        ({"run": {"policy": "fcfs"}, "grid": {"policy": ["easy"]}}, "stands in [run] and in [grid]"),
+        ({"run": {"policy": "fcfs"}, "paired": [{"policy": "easy"}]}, "stands in [run] and in the paired sets"),
+        ({"grid": {"set": {"A.IdleTime": [1], "IdleTime": [2]}}, "run": {"config": "c.yml"}}, "unknown"),
+        ({"paired": [3, 4]}, "is no list of sets of keys"),
+        ({"paired": [{"policy": "a"}, {"policy": ["a", "b"]}]}, "key policy: expected str"),
+        ({"paired": [{"policy": "a"}, {"policy": "a"}]}, "two sets of paired are the same"),
         ({"grid": {"policy": ["a"]}, "paired": [{"policy": "b"}, {"policy": "c"}]}, "stands twice"),
         ({"grid": {"thin": ["x"]}}, "key thin: expected float"),
         ({"grid": {"set": {"IdleTim": [1]}}, "run": {"config": "c.yml"}}, "did you mean 'IdleTime'"),
@@ -99,6 +117,20 @@ def test_what_is_wrong_is_said_in_one_sentence(content, said):
     with pytest.raises(InputError) as error:
         grid_of(content)
     assert said in str(error.value)
+
+
+def test_a_parameter_called_like_a_column_of_ours_has_a_column_of_its_own():
+    grid = grid_of({"replicas": 2, "grid": {"parameters": {"seed": [1, 2], "error": ["a", "b"]}}})
+    assert grid.design == ("parameters.seed", "parameters.error")
+    assert grid.blocks == ("seed",)
+
+
+def test_a_search_may_have_a_space_that_nobody_could_run():
+    many = {"from": 0.1, "to": 0.9, "steps": 100_000}
+    content = {"grid": {"thin": many, "scale_load": many}, "search": {"minimise": ["mean_wait_s"]}}
+    assert grid_of(content).total == 10**10
+    with pytest.raises(InputError, match=r"10,000,000,000 runs.*or a \[search\]"):
+        grid_of({"grid": content["grid"]})
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path):

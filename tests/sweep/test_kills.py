@@ -82,6 +82,18 @@ def test_a_run_that_kills_its_worker_is_a_row_and_the_others_go_on(tmp_path, mon
 
 
 @pytest.mark.slow
+def test_workers_that_cannot_start_are_given_up_soon(tmp_path):
+    """As those of a program that Python reads from its standard input, which they cannot read again."""
+    program = (
+        "from unspool.sweep import grid_of, local_place, run_sweep\n"
+        f"run_sweep(grid_of({{'replicas': 9, 'run': {{'workload': {write_log(tmp_path)!r}, 'platform': 4}}}}), "
+        f"{str(tmp_path / 's')!r}, local_place(1))\n"
+    )
+    ended = subprocess.run([sys.executable], input=program, capture_output=True, text=True, timeout=100, check=False)
+    assert "workers end before they have made a run" in ended.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
 def test_workers_do_not_outlive_a_killed_sweep(tmp_path):
     process = started(write_longer_log(tmp_path), tmp_path / "s", 100_000, "1")

@@ -55,6 +55,20 @@ def test_holm_multiplies_the_smallest_p_value_by_how_many_there_are():
     assert dict(table.select("policy", "is_as_good").rows()) == {"a": None, "b": True, "c": False}
 
 
+def test_a_difference_that_is_the_same_in_all_pairs_has_no_p_value():
+    runs = frame(policy=["a"] * 3 + ["b"] * 3 + ["c"] * 3, seed=[0, 1, 2] * 3, f=[0.1] * 6 + [0.7] * 3)
+    rows = ranking(runs, "f", ["policy"]).select("policy", "mean", "low", "high", "p_value", "is_as_good").rows()
+    assert rows == [
+        ("a", 0.1, 0.1, 0.1, None, None), ("b", 0.1, 0.1, 0.1, 1.0, True), ("c", 0.7, 0.7, 0.7, None, False),
+    ]  # fmt: skip
+
+
+def test_points_are_told_apart_by_settings_that_some_lack():
+    runs = frame(policy=["a", "a", "a", "b"], load=[None, None, 1.0, None], seed=[0, 1, 0, 0], f=[1.0, 3.0, 4.0, 5.0])
+    rows = ranking(runs, "f", ["policy", "load"]).select("policy", "load", "runs", "mean").rows()
+    assert rows == [("a", None, 2, 2.0), ("a", 1.0, 1, 4.0), ("b", None, 1, 5.0)]
+
+
 def test_points_with_failed_runs_come_last_whatever_their_mean():
     runs = frame(policy=["a", "a", "b"], seed=[0, 1, 0], f=[1.0, None, 5.0]).with_columns(
         error=pl.Series([None, "it failed", None], dtype=pl.String)

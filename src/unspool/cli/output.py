@@ -20,8 +20,8 @@ from unspool.errors import shown
 from unspool.units import counted, format_duration
 
 __all__ = [
-    "Announcement", "Progress", "compiling_announcement", "counted", "note", "print_json", "print_table", "print_text",
-    "reading", "where_written",
+    "Announcement", "Progress", "compiling_announcement", "counted", "note", "pace_s", "print_json", "print_table",
+    "print_text", "reading", "where_written",
 ]  # fmt: skip
 
 _SHOW_AFTER_S = 2.0
@@ -108,6 +108,12 @@ def compiling_announcement() -> Announcement:
     return Announcement("compiling: once for this machine and version, 10 to 40 s")
 
 
+def pace_s() -> float | None:
+    """Seconds between two lines of progress and before the first, where UNSPOOL_PROGRESS_S says them."""
+    told = os.environ.get(_EVERY, "")
+    return float(told) if told.replace(".", "", 1).isdigit() else None
+
+
 class Progress:
     """How much is done, the rate and the time left, on stderr, once something takes over two seconds.
 
@@ -119,8 +125,7 @@ class Progress:
         self._unit = unit
         self._per_unit = per_unit
         self._is_live = sys.stderr.isatty()
-        told = os.environ.get(_EVERY, "")
-        self._pace_s = float(told) if told.replace(".", "", 1).isdigit() else None
+        self._pace_s = pace_s()
         self._began: float | None = None
         self._due = 0.0
         self._on_screen = False

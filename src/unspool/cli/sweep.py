@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from unspool.cli.config import assigned
 from unspool.cli.output import Announcement, note, print_json, print_table, print_text
 from unspool.cli.sweeping import SweepProgress
-from unspool.errors import InputError, UnknownName
+from unspool.errors import InputError, RunError, UnknownName
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
@@ -120,8 +120,8 @@ def _place(
     if cluster is not None:
         return dask_place(cluster)
     if slurm:
-        return slurm_place(jobs, dict(map(_option, options)))
-    return kubernetes_place(jobs, dict(map(_option, options))) if kubernetes else local_place(processes)
+        return slurm_place(jobs, dict(map(_option, options)), note)
+    return kubernetes_place(jobs, dict(map(_option, options)), note) if kubernetes else local_place(processes)
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -147,10 +147,10 @@ def _estimate(grid: Grid, processes: int, *, as_json: bool) -> int:
     """Make a few runs far apart, the first twice because it compiles, and tell what all would take."""
     from tempfile import TemporaryDirectory
 
-    total = len(grid) if grid.search is None else grid.search.trials * (len(grid) // grid.points)
+    total = len(grid) if grid.search is None else grid.search.trials * (grid.total // grid.points)
     with TemporaryDirectory() as folder, Announcement("making a few runs …"):
         inputs = Inputs(Path(folder))
-        places = [0, *(round(at * (len(grid) - 1) / _TRIED) for at in range(_TRIED + 1))]
+        places = [0, *(at * (grid.total - 1) // _TRIED for at in range(_TRIED + 1))]
         began = perf_counter()
         rows = [run_task(inputs.task(grid.run_at(at))) for at in places][1:]
         spent_s = perf_counter() - began
@@ -181,14 +181,24 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     failed = runs.filter(pl.col(ERROR).is_not_null())
     by, is_maximised = main[0] if main else (ELAPSED, False)
     table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
-    table.write_csv(folder / "ranking.csv")
-    if report:
-        with Announcement(f"writing {folder / 'sweep.html'} …"):
-            write_sweep_page(runs, facts, folder / "sweep.html", command)
+    with Announcement(f"writing {folder / 'sweep.html'} …"):
+        try:
+            (folder / "ranking.csv").write_text(
+                table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank")).write_csv(), encoding="utf-8"
+            )
+            if report:
+                write_sweep_page(runs, facts, folder / "sweep.html", command)
+        except OSError as error:
+            raise RunError(
+                f"{folder}: all runs are made and kept, but not their ranking ({error.strerror}); make room, then: "
+                f"{command}"
+            ) from error
     if as_json:
         print_json({"runs": len(runs), "failed": len(failed), "by": by, "ranking": table.to_dicts()})
     else:
         _print_ranking(table, facts["design"], by)
+    if len(failed) == len(runs):
+        raise RunError(f"all of {counted(len(runs), 'run')} failed, for example: {failed[ERROR][0]}")
     if len(failed):
         note(f"{counted(len(failed), 'run')} failed, for example: {failed[ERROR][0]}")
     if alike(runs, facts["design"], facts["blocks"]):

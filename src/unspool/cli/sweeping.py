@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from unspool.cli.output import pace_s
 from unspool.sweep.runner import Count
 from unspool.sweep.work import ERROR
 from unspool.units import format_duration
@@ -27,7 +28,8 @@ class SweepProgress:
         self._best: tuple[float, str] | None = None
         self._error = ""
         self._live: Live | None = None
-        self._due = monotonic() + _SHOW_AFTER_S
+        self._pace_s = pace_s()
+        self._due = monotonic() + (_SHOW_AFTER_S if self._pace_s is None else self._pace_s)
         self.done = self.found = 0
 
     def __enter__(self) -> SweepProgress:
@@ -51,7 +53,8 @@ class SweepProgress:
         if now < self._due or count.done + count.found >= count.total:
             return
         is_live = sys.stderr.isatty()
-        self._due = now + (_DRAWN_EVERY_S if is_live else _LINE_EVERY_S)
+        every_s = _DRAWN_EVERY_S if is_live else _LINE_EVERY_S
+        self._due = now + (every_s if self._pace_s is None else self._pace_s)
         if not is_live:
             sys.stderr.write(f"{self._line(count)}\n")
             sys.stderr.flush()

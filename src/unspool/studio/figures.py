@@ -1,14 +1,17 @@
-"""Figures of several runs side by side, each with its difference from the first."""
+"""Figures as people read them: of several runs side by side, and of the points of a sweep, the best first."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from unspool.units import format_duration
 
-__all__ = ["Row", "side_by_side"]
+__all__ = ["Ranking", "Row", "ranked", "side_by_side"]
 
 _LEFT_OUT = {"seed", "replicas"}
 _LAST = ("jobs", "rejected", "outages", "lost")  # counts stand behind what was asked for
@@ -20,6 +23,47 @@ class Row:
 
     name: str
     cells: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The first points of a sweep: the figure that they are ranked by, the settings that differ, and a row each."""
+
+    figure: str
+    settings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left_out: int
+
+
+def ranked(path: Path, most: int = 10) -> Ranking | None:
+    """The ranking that a sweep wrote; None where there is none."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = csv.DictReader(file)
+            rows = list(islice(lines, most))
+            names = list(lines.fieldnames or ())
+            settings = tuple(names[names.index("figure") + 1 : names.index("runs")])
+            cells = tuple(_ranked_cells(row, settings) for row in rows)
+            return Ranking(_titled(rows[0]["figure"]), settings, cells, sum(1 for _ in lines))
+    except (OSError, ValueError, LookupError, csv.Error):
+        return None
+
+
+def _ranked_cells(row: dict[str, str], settings: Sequence[str]) -> tuple[str, ...]:
+    """Rank, settings, mean, interval, difference from the first, runs and those that failed."""
+    figure = row["figure"]
+    mean, low, high, more = (_shown(figure, float(row[name])) if row[name] else "" for name in
+                             ("mean", "low", "high", "difference"))  # fmt: skip
+    between = f"{low} to {high}" if low and row["low"] != row["high"] else ""
+    return (
+        row["rank"],
+        *(row[name] for name in settings),
+        mean or "unknown",
+        between,
+        more,
+        row["runs"],
+        row["failed"],
+    )
 
 
 def side_by_side(summaries: Sequence[dict[str, Any]]) -> list[Row]:

@@ -8,6 +8,7 @@ from functools import cache
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -102,7 +103,8 @@ async def start_run(request: Request) -> Response:
     face = _face((form.pop("face", None) or [""])[-1])
     log = _log(studio, (form.pop("log", None) or [""])[-1])
     try:
-        prepared = face.prepared(form, log, studio.uploads)
+        # In a thread, so that a form that takes long to check keeps nobody waiting.
+        prepared = await run_in_threadpool(face.prepared, form, log, studio.uploads)
         run = started(studio, face.name, prepared, log.name, log.id, form)
     except UnspoolError as error:
         return _form_page(request, face, log, form, studio.runs.plain(str(error)))

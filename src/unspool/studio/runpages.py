@@ -15,9 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from unspool.studio.figures import side_by_side
+from unspool.studio.figures import ranked, side_by_side
 from unspool.studio.pages import form_of, seen, shown_page, studio_of
-from unspool.studio.runs import ACTIVE, Run
+from unspool.studio.runs import ACTIVE, RESULT, Run
 
 __all__ = ["cancel", "page_of", "remove", "run_page", "settings", "state", "states", "zipped"]
 
@@ -38,6 +38,7 @@ def run_page(request: Request) -> Response:
         request, "run.html", run=run, state=now, is_active=now.state in ACTIVE,
         has_page=studio.runs.page(run) is not None,
         summaries=summaries, rows=side_by_side([summary for _, summary in summaries]), said=studio.runs.said(run),
+        ranking=ranked(studio.runs.place(run) / RESULT / "ranking.csv") if now.state not in ACTIVE else None,
         command=command, settings=_settings_text(studio.runs.place(run) / run.settings),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -155,10 +156,17 @@ def _read(field: Field, text: str) -> Any:
 
 def _number(field: Field, text: str) -> int | float:
     try:
-        return int(text) if field.is_whole else float(text)
-    except ValueError:
+        value = int(text) if field.is_whole else float(text)
+        if not math.isfinite(value):
+            raise ValueError
+    except (ValueError, OverflowError):
         what = "a whole number" if field.is_whole else "a number"
         raise InputError(f"{field.key}: '{shown(text)}' is not {what}") from None
+    least, most = field.least, field.most
+    if (least is not None and value < least) or (most is not None and value > most):
+        limits = [f">= {least}"] * (least is not None) + [f"<= {most}"] * (most is not None)
+        raise InputError(f"{field.key}: is {shown(text)}; expected {' and '.join(limits)}")
+    return value
 
 
 def struct_of_verb(verb: Callable[..., Any], names: tuple[str, ...]) -> type[msgspec.Struct]:

@@ -1,4 +1,4 @@
-"""Processes of our own command line: a few at a time, each with its log, each can be ended."""
+"""Processes of our own command line: a few at a time, each with its log, each can be ended and ends with us."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
+
+from unspool.studio.lifeline import FOLLOWED
 
 __all__ = ["COMMAND_LINE", "Workers", "tail", "told_by"]
 
@@ -79,9 +81,11 @@ class Workers:
         code: int | None = None
         try:
             with (folder / "stdout.txt").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
-                process = self._begun(id, [sys.executable, "-P", "-c", program, *arguments], folder, out, err)
+                command = [sys.executable, "-P", "-c", FOLLOWED + program, *arguments]
+                process = self._begun(id, command, folder, out, err)
                 if process is not None:
-                    code = process.wait()
+                    with process:  # until then its standard input is open, which tells it that we are there
+                        code = process.wait()
         finally:
             with self._lock:
                 was_ended = id in self._ended
@@ -102,7 +106,7 @@ class Workers:
                 self._ended.add(id)
                 return None
             process = subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
+                command, cwd=folder, stdin=subprocess.PIPE, stdout=out, stderr=err, start_new_session=True,
                 env=_environment(),
             )  # fmt: skip
             self._running[id] = process

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -13,7 +13,7 @@ from typing import Any
 
 from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.cloud.changes import parse_changes
-from unspool.sweep.settings import LOG_KEYS, PARTED, column_of, refuse_unknown, settings_of
+from unspool.sweep.settings import LOG_KEYS, MOST_SEED, PARTED, column_of, refuse_unknown, settings_of
 from unspool.sweep.values import Distribution, Range, Values, values_of
 
 __all__ = ["SEED", "Dimension", "Grid", "Objective", "Search", "grid_of", "read_grid"]
@@ -23,6 +23,7 @@ _PARTS = ("run", "grid", "paired", "replicas", "over", "search")
 _SEARCH = ("trials", "minimise", "maximise", "seed", "at_once")
 _USUAL_OVER = (SEED, "window")
 _MOST_REPLICAS = 1_000_000
+_MOST_RUNS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,11 @@ class Grid:
     text: str = ""
 
     def __len__(self) -> int:
+        return self.total
+
+    @property
+    def total(self) -> int:
+        """How many runs all combinations are; of a search, more than there ever will be."""
         return prod(len(each.sets) for each in self.dimensions)
 
     def run_at(self, index: int) -> dict[str, Any]:
@@ -146,6 +152,7 @@ def grid_of(content: Mapping[str, Any], text: str = "") -> Grid:
             raise UnknownName("part of a grid", name, _PARTS)
     common = _flat(_table(content, "run"), "run")
     varied = _flat(_table(content, "grid"), "grid")
+    _refuse_both(common, varied, "[grid]")
     dimensions, drawn = _dimensions(varied), []
     for found in [values_of(key, value) for key, value in {**common, **varied}.items()]:
         if isinstance(found, Distribution):
@@ -153,11 +160,14 @@ def grid_of(content: Mapping[str, Any], text: str = "") -> Grid:
             common.pop(found.key, None)
         elif found.key in common and found.key not in varied and len(found.values) > 1:
             raise InputError(f"[run] {found.key}: has several values; lists and ranges stand in [grid]")
-    dimensions += _paired(content.get("paired", []))
+    paired = _paired(content.get("paired", []))
+    for each in paired:
+        _refuse_both(common, each.keys, f"the paired sets {each.name}")
+    dimensions += paired
     _refuse_twice(dimensions, drawn)
     first = _first_seed(common)
     if not any(SEED in each.keys for each in dimensions):
-        replicas = _whole(content, "replicas", 1, _MOST_REPLICAS)
+        replicas = _whole(content, "replicas", 1, min(_MOST_REPLICAS, MOST_SEED - first + 1))
         dimensions.append(Dimension(SEED, tuple({SEED: first + at} for at in range(replicas))))
     elif "replicas" in content:
         raise InputError("replicas: the grid names its seeds; leave one of the two out")
@@ -167,8 +177,31 @@ def grid_of(content: Mapping[str, Any], text: str = "") -> Grid:
     grid = Grid(
         tuple(sorted(kept, key=_slowest)), common, tuple(drawn), _over(content), _search(content.get("search")), text
     )
-    settings_of(grid.run_at(0))
+    if grid.search is None and grid.total > _MOST_RUNS:
+        raise InputError(
+            f"the grid has {grid.total:,} runs, and at most {_MOST_RUNS:,} are made; give fewer values, or a [search]"
+        )
+    _check_values(grid)
     return grid
+
+
+def _check_values(grid: Grid) -> None:
+    """Refuse a value that no run can have, wherever it stands, before the first run is made."""
+    first = grid.run_of([0] * len(grid.dimensions))
+    settings_of(first)
+    for each in grid.dimensions:
+        for chosen in each.sets[1:] if each.span is None else each.sets[-1:]:
+            if not _is_seed(chosen):
+                settings_of({**first, **chosen})
+    for drawn in grid.drawn:
+        for value in drawn.numbers if drawn.name == "choice" else ():
+            settings_of({**first, drawn.key: value})
+
+
+def _is_seed(chosen: Mapping[str, Any]) -> bool:
+    """Whether a set is a seed that can be used, of which there may be a million."""
+    seed = chosen.get(SEED)
+    return len(chosen) == 1 and isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed <= MOST_SEED
 
 
 def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -213,25 +246,38 @@ def _paired(given: Any) -> list[Dimension]:
     found = []
     for name, sets in groups.items():
         if sets:
-            flat = [_flat(each, f"[paired.{name}]") for each in sets if isinstance(each, dict)]
+            if not all(isinstance(each, dict) for each in sets):
+                raise InputError(f"paired: {shown(str(sets))} is no list of sets of keys; expected [[paired]] tables")
+            flat = [_flat(each, f"[paired.{name}]") for each in sets]
+            if any(each in flat[:at] for at, each in enumerate(flat)):
+                raise InputError(f"paired: two sets of {name} are the same; leave the double out")
             keys = {key for each in flat for key in each}
             found.append(Dimension(name, tuple({**dict.fromkeys(sorted(keys)), **each} for each in flat)))
     return found
 
 
+def _refuse_both(common: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
+    for key in keys:
+        if key in common and key != SEED:
+            raise InputError(f"key {key}: stands in [run] and in {where}; leave one of the two out")
+
+
 def _refuse_twice(dimensions: Sequence[Dimension], drawn: Sequence[Distribution]) -> None:
     keys = [key for each in dimensions for key in each.keys] + [each.key for each in drawn]
+    columns = [column_of(key) for key in keys]
     for key in keys:
         if keys.count(key) > 1:
             raise InputError(f"key {key}: stands twice, in [grid] or a paired set; give its values once")
+        if columns.count(column_of(key)) > 1:
+            raise InputError(f"key {key}: another key has the same name behind its dot; leave one of the two out")
         if key == SEED and any(each.key == SEED for each in drawn):
             raise InputError("key seed: is drawn; say replicas = 20 for twenty seeds")
 
 
 def _first_seed(common: dict[str, Any]) -> int:
     seed = common.get(SEED, 0)
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"[run] seed: is {shown(str(seed))}; expected a whole number of 0 or more")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= MOST_SEED:
+        raise InputError(f"[run] seed: is {shown(str(seed))}; expected a whole number from 0 to {MOST_SEED}")
     return seed
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from unspool.errors import shown
-from unspool.report.content import Column, Page, Section, Tile, table_of
+from unspool.report.content import Column, Page, Section, Table, Tile, table_of
 from unspool.report.page import write_page
 from unspool.report.shown import amount, duration, money, percent
-from unspool.sweep.figures import front_figure, ranking_figure, sensitivity_figure
-from unspool.sweep.ranking import figures_of, pareto_front, ranking, sensitivity
+from unspool.sweep.figures import front_figure, ranking_figure, sensitivity_figure, spoken
+from unspool.sweep.ranking import alike, figures_of, pareto_front, ranking, sensitivity
 from unspool.sweep.work import ERROR
 from unspool.units import counted
 
@@ -25,6 +25,12 @@ _NOTE = (
     "Points are compared pair by pair, under the same seeds and windows (Student's paired t, Holm's correction). "
     "Intervals hold for the seeds and windows of this sweep; they say nothing of other logs."
 )
+
+_NOT_DRAWN = (
+    "The seeds made no difference: nothing in these runs is drawn, so there are no intervals and no p values. Outages, "
+    "thin, scale_load, a distribution or a policy that draws would make seeds differ; windows of the log would, too."
+)
+_MOST_COLUMNS = 5  # that the settings of points have in the table; more are put into one
 
 
 def shown_as(figure: str) -> Callable[[Any], str]:
@@ -58,6 +64,7 @@ def sweep_page(runs: pl.DataFrame, facts: Mapping[str, Any], command: str = "") 
     table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
     names = point_names(table, facts["design"])
     matters = sensitivity(runs, by, _parameters(runs, facts)) if table["mean"].is_not_null().any() else None
+    is_drawn = not alike(runs, facts["design"], facts["blocks"])
     figures = {"ranking": ranking_figure(table, names, by, shown_as(by))}
     sections = []
     if others and len(table) > 1:
@@ -74,15 +81,16 @@ def sweep_page(runs: pl.DataFrame, facts: Mapping[str, Any], command: str = "") 
         sections.append(failures)
     return Page(
         title=f"unspool: a sweep of {counted(len(table), 'point')}",
-        question=f"Which of {counted(len(table), 'point')} has the {'highest' if is_maximised else 'lowest'} {by}?",
+        question=f"Which of {counted(len(table), 'point')} has the {'highest' if is_maximised else 'lowest'} "
+        f"{spoken(by)}?",
         answer=_answer(table, names, by),
-        tiles=_tiles(runs, table, by),
+        tiles=_tiles(runs, table, by, is_drawn=is_drawn),
         figures=figures,
         picture="ranking",
         about=[("runs", amount(len(runs))), ("points", amount(len(table))), ("figure", by)],
-        summary=_summary(table, names, by),
+        summary=_summary(table, names, by, facts["design"]),
         sections=sections,
-        notes=[_NOTE],
+        notes=[_NOTE if is_drawn else _NOT_DRAWN],
         versions=[(name, str(text)) for name, text in facts["versions"].items()],
         commands=[command] if command else [],
         files=[("the grid", facts["grid"])] if facts["grid"] else [],
@@ -93,7 +101,7 @@ def point_names(table: pl.DataFrame, design: Sequence[str]) -> list[str]:
     """A name for each point: the values of what differs."""
     keys = [name for name in design if name in table.columns] or ["point"]
     return [
-        shown(", ".join(f"{_value(value)}" if key in ("policy", "point") else f"{key}={_value(value)}"
+        shown(", ".join(_value(value) if key in ("policy", "point") else f"{key} {_value(value)}"
                         for key, value in row.items()), 120)
         for row in table.select(keys).iter_rows(named=True)
     ]  # fmt: skip
@@ -113,42 +121,54 @@ def _answer(table: pl.DataFrame, names: list[str], by: str) -> str:
     best = table.row(0, named=True)
     if best["mean"] is None:
         return "No run gave this figure"
-    text = f"{names[0]}: {by} is {shown_as(by)(best['mean'])}"
+    text = f"{names[0]}: {spoken(by)} {shown_as(by)(best['mean'])}"
     near = int(table["is_as_good"].fill_null(False).sum())
     if near:
-        return f"{text}; {counted(near, 'other point is', 'other points are')} not told from it"
-    return f"{text}; it is told from all others" if table["p_value"].is_not_null().any() else text
+        return f"{text}; {counted(near, 'other point')} may be as good"
+    return f"{text}; all others are worse" if table["p_value"].is_not_null().any() else text
 
 
-def _tiles(runs: pl.DataFrame, table: pl.DataFrame, by: str) -> list[Tile]:
+def _tiles(runs: pl.DataFrame, table: pl.DataFrame, by: str, *, is_drawn: bool) -> list[Tile]:
     best = table.row(0, named=True)
     failed = int(runs[ERROR].is_not_null().sum())
     tell = shown_as(by)
-    between = f"{tell(best['low'])} to {tell(best['high'])}" if best["low"] is not None else "of one run"
+    between = f"{tell(best['low'])} to {tell(best['high'])} (95 %)" if best["low"] is not None else "of one run"
     tiles = [
-        Tile(tell(best["mean"]), f"{by} of the best", between),
+        Tile(tell(best["mean"]), f"{spoken(by)} of the best", between if is_drawn else "the same under all seeds"),
         Tile(amount(len(runs)), "runs", f"{amount(best['runs'])} of the best point"),
         Tile(amount(failed), "runs failed", "" if not failed else "see below"),
     ]
     if len(table) > 1 and table["difference"].is_not_null().any():
         second = table.row(1, named=True)
-        tiles.insert(1, Tile(tell(second["difference"]), "the next differs by", f"p = {_p(second['p_value'])}"))
+        p_value = second["p_value"]
+        beside = "" if p_value is None else "p below 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+        tiles.insert(1, Tile(tell(second["difference"]), "the next differs by", beside))
     return tiles
 
 
-def _p(value: float | None) -> str:
-    return "unknown" if value is None else "below 0.001" if value < 0.001 else f"{value:.3f}"
+def _p(value: float) -> str:
+    return "below 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _summary(table: pl.DataFrame, names: list[str], by: str) -> Any:
+def _summary(table: pl.DataFrame, names: list[str], by: str, design: Sequence[str]) -> Table:
+    """The points, and what there is to say of them: columns that say nothing are left out."""
     tell = shown_as(by)
+    keys = [name for name in design if name in table.columns]
+    settings = {key: Column(key, _value) for key in keys} if keys and len(keys) <= _MOST_COLUMNS else {}
     columns = {
-        "rank": Column("rank", amount), "point": Column("point"), "mean": Column(by, tell, bar=True),
-        "low": Column("95 % from", tell), "high": Column("to", tell),
+        "rank": Column("rank", amount), **(settings or {"point": Column("point")}),
+        "mean": Column(spoken(by), tell, bar=True), "low": Column("95 % from", tell), "high": Column("to", tell),
         "difference": Column("more than the best", tell), "p_value": Column("p, corrected", _p),
         "runs": Column("runs", amount), "failed": Column("failed", amount),
     }  # fmt: skip
-    return table_of(table.with_columns(point=pl.Series(names)), columns, "ranking", "The points", rest="ranking.csv")
+    shown_table = table.with_columns(point=pl.Series(names, dtype=pl.String))
+    empty = [name for name in columns if shown_table[name].is_null().all() and name not in settings]
+    if not table["failed"].sum():
+        empty.append("failed")
+    if (table["low"] == table["high"]).fill_null(True).all():
+        empty += ["low", "high"]
+    kept = {name: column for name, column in columns.items() if name not in empty}
+    return table_of(shown_table, kept, "ranking", "The points", rest="ranking.csv")
 
 
 def _with_mean(table: pl.DataFrame, runs: pl.DataFrame, design: Sequence[str], figure: str) -> pl.DataFrame:

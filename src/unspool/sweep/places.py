@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from unspool.errors import InputError, RunError
+from unspool.errors import InputError, RunError, shown
 from unspool.results.store import versions
 from unspool.sweep.inputs import Inputs
+from unspool.units import format_duration
 
 __all__ = ["Place", "dask_place", "kubernetes_place", "local_place", "slurm_place"]
 
 _RECYCLED_AFTER = 20_000  # runs, so that whatever a worker gathers does not grow for ever
 _WAIT_S = 300
 _ASKED_EVERY_S = 5.0
+_TOLD_EVERY_S = 60
+
+Said = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -95,19 +102,33 @@ def dask_place(address: str, timeout: str = "20s") -> Place:
     return Place(f"the Dask cluster {address}", opened)
 
 
-def slurm_place(jobs: int, options: Mapping[str, Any]) -> Place:
-    """Workers as jobs of Slurm, so many of them, through dask-jobqueue, with its options or its own configuration."""
+def slurm_place(jobs: int, options: Mapping[str, Any], said: Said = lambda text: None) -> Place:
+    """Workers as jobs of Slurm, so many of them, through dask-jobqueue, with its options or its own configuration.
+
+    Of `cores` each makes runs in a process of its own, unless `processes` is said. The sweep waits for its first worker
+    for as long as Slurm lets it, and `said` is told so.
+    """
     cluster_class = _needed("dask_jobqueue", "slurm").SLURMCluster
-    return _started("slurm", cluster_class, jobs, options)
+    if shutil.which(cluster_class.job_cls.submit_command) is None:
+        raise InputError("--slurm: there is no sbatch here; start the sweep where jobs are submitted")
+    alone = {"processes": options["cores"]} if "cores" in options else {}
+
+    def begin(cluster: Any) -> None:
+        cluster.scale(jobs=jobs)
+        cluster.sync(_submitted, cluster)
+
+    return _started("slurm", cluster_class, jobs, {**alone, **options}, begin, said)
 
 
-def kubernetes_place(jobs: int, options: Mapping[str, Any]) -> Place:
+def kubernetes_place(jobs: int, options: Mapping[str, Any], said: Said = lambda text: None) -> Place:
     """Workers as pods of Kubernetes, so many of them, through dask-kubernetes and its operator."""
     cluster_class = _needed("dask_kubernetes.operator", "kubernetes").KubeCluster
-    return _started("kubernetes", cluster_class, jobs, options)
+    return _started("kubernetes", cluster_class, jobs, options, lambda cluster: cluster.scale(jobs), said)
 
 
-def _started(kind: str, cluster_class: Any, jobs: int, options: Mapping[str, Any]) -> Place:
+def _started(
+    kind: str, cluster_class: Any, jobs: int, options: Mapping[str, Any], begin: Callable[[Any], None], said: Said
+) -> Place:
     if jobs < 1:
         raise InputError(f"--jobs {jobs}: expected 1 or more")
     client_class = _needed("distributed", "cluster").Client
@@ -116,14 +137,61 @@ def _started(kind: str, cluster_class: Any, jobs: int, options: Mapping[str, Any
     def opened(inputs: Inputs) -> Iterator[tuple[Executor, Callable[[], int]]]:
         try:
             cluster = cluster_class(**options)
-        except (TypeError, ValueError, OSError) as error:
-            raise InputError(f"--{kind}: the cluster cannot be described so: {error}") from error
-        with cluster:
-            cluster.scale(jobs)
-            with client_class(cluster, set_as_default=False) as client, _ready(client, inputs) as ready:
+        # Each kind of cluster raises what its own library does.
+        except Exception as error:
+            raise InputError(f"--{kind}: the cluster cannot be started: {_reason(error)}") from error
+        with _unlogged("asyncio", "tornado.application"):
+            try:
+                begin(cluster)
+            except (OSError, RuntimeError, ValueError) as error:
+                with suppress(Exception):  # workers that never were cannot be closed
+                    cluster.close()
+                raise InputError(f"--{kind}: no worker can be started: {_reason(error)}") from error
+        with cluster, client_class(cluster, set_as_default=False) as client:
+            _wait_for_first(client, kind, said)
+            with _ready(client, inputs) as ready:
                 yield ready
 
     return Place(f"{jobs} workers of {kind}", opened)
+
+
+async def _submitted(cluster: Any) -> None:
+    """Wait until all jobs are submitted: what is wrong with one is raised here, and only logged otherwise."""
+    await cluster
+    for job in list(cluster.workers.values()):
+        await job
+
+
+@contextmanager
+def _unlogged(*names: str) -> Iterator[None]:
+    """For what is raised, too, and told in a sentence."""
+    loggers = [logging.getLogger(name) for name in names]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        gc.collect()  # asyncio logs what nobody asked for when it is thrown away
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
+
+
+def _reason(error: Exception) -> str:
+    """What an error says, on one line, or of a command what that said; its name where it says nothing."""
+    text = str(error).rpartition("stderr:")[2]
+    return shown(" ".join((text if text.strip() else str(error)).split()) or type(error).__name__, 300)
+
+
+def _wait_for_first(client: Any, kind: str, said: Said) -> None:
+    """Wait for the first worker: jobs may stand in a queue for hours."""
+    began = monotonic()
+    while True:
+        try:
+            client.wait_for_workers(1, timeout=_TOLD_EVERY_S)
+            return
+        except TimeoutError:
+            said(f"waiting for {kind} to start a worker: {format_duration(round(monotonic() - began))}; Ctrl-C leaves")
 
 
 @contextmanager

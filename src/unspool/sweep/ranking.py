@@ -41,8 +41,9 @@ def ranking(
 ) -> pl.DataFrame:
     """One row a point, the best first: `runs`, `mean`, its interval, and the difference to the best with its own.
 
-    `p_value` is of that difference being none, corrected; `is_as_good` says that it is not told from none. Points of
-    which a run failed, or that lack the figure, come last. A figure of one run has no interval.
+    `p_value` is of that difference being none, corrected; `is_as_good` says that it is not told from none. A difference
+    that is the same in all pairs has no p value: nothing in it is drawn. Points of which a run failed, or that lack the
+    figure, come last. A figure of one run has no interval.
 
     >>> runs = pl.DataFrame({"policy": ["a", "a", "b", "b"], "seed": [0, 1, 0, 1], "wait": [1.0, 3.0, 4.0, 6.1],
     ...                      "error": [None] * 4}, schema_overrides={"error": pl.String})
@@ -56,13 +57,23 @@ def ranking(
     order = runs.select(keys).unique(maintain_order=True)
     pairing = [name for name in blocks if name in runs.columns]
     good = runs.filter(pl.col(ERROR).is_null(), pl.col(by).is_not_null())
-    told = [_row(good, runs, keys, point, by, confidence) for point in order.iter_rows(named=True)]
+    columns = [*dict.fromkeys([*keys, *pairing, by])]
+    parts = good.select(columns).partition_by(keys, as_dict=True)
+    failed = dict(zip(*_failures(runs, keys), strict=True))
+    series = {
+        point: _series(parts[point], by, pairing) if point in parts else _series(good.head(0), by, pairing)
+        for point in order.iter_rows()
+    }
+    told = [
+        _row(dict(zip(keys, point, strict=True)), each["value"].to_numpy(), failed.get(point, 0), confidence)
+        for point, each in series.items()
+    ]
     sign = -1.0 if maximise else 1.0
     told.sort(key=lambda row: (row["failed"] > 0 or row["mean"] is None, sign * (row["mean"] or 0.0)))
     best = told[0]
-    first = _series(good, keys, best, by, pairing)
+    first = series[tuple(best[key] for key in keys)]
     for row in told[1:]:
-        row.update(_difference(_series(good, keys, row, by, pairing), first, confidence))
+        row.update(_difference(series[tuple(row[key] for key in keys)], first, confidence))
     _correct(told, confidence)
     for place, row in enumerate(told, 1):
         row["rank"] = place
@@ -82,15 +93,13 @@ def _refuse_unknown(runs: pl.DataFrame, figure: str) -> None:
         raise UnknownName("figure", figure, known)
 
 
-def _where(point: dict[str, Any], keys: Sequence[str]) -> pl.Expr:
-    return pl.all_horizontal(pl.col(key).eq_missing(pl.lit(point[key])) for key in keys)
+def _failures(runs: pl.DataFrame, keys: list[str]) -> tuple[list[tuple[Any, ...]], list[int]]:
+    """The points of which runs failed, and how many of each."""
+    counts = runs.filter(pl.col(ERROR).is_not_null()).group_by(keys).agg(pl.len().alias("how many runs failed"))
+    return counts.select(keys).rows(), counts["how many runs failed"].to_list()
 
 
-def _row(
-    good: pl.DataFrame, runs: pl.DataFrame, keys: list[str], point: dict[str, Any], by: str, confidence: float
-) -> dict[str, Any]:
-    values = good.filter(_where(point, keys))[by].to_numpy().astype(np.float64)
-    failed = runs.filter(_where(point, keys) & pl.col(ERROR).is_not_null()).height
+def _row(point: dict[str, Any], values: np.ndarray[Any, Any], failed: int, confidence: float) -> dict[str, Any]:
     mean, low, high, sd = _interval(values, confidence)
     return {**dict.fromkeys(_SCHEMA), **point, "runs": len(values), "failed": failed,
             "mean": mean, "low": low, "high": high, "sd": sd}  # fmt: skip
@@ -105,13 +114,15 @@ def _interval(values: np.ndarray[Any, Any], confidence: float) -> tuple[float | 
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, None, None, None
+    if np.ptp(values) == 0.0:
+        return (float(values[0]),) * 3 + (0.0,)
     sd = float(values.std(ddof=1))
     half = float(t.ppf((1.0 + confidence) / 2.0, len(values) - 1)) * sd / math.sqrt(len(values))
     return mean, mean - half, mean + half, sd
 
 
-def _series(good: pl.DataFrame, keys: list[str], point: dict[str, Any], by: str, pairing: list[str]) -> pl.DataFrame:
-    return good.filter(_where(point, keys)).select(*pairing, value=pl.col(by).cast(pl.Float64))
+def _series(good: pl.DataFrame, by: str, pairing: list[str]) -> pl.DataFrame:
+    return good.select(*pairing, value=pl.col(by).cast(pl.Float64))
 
 
 def _difference(mine: pl.DataFrame, first: pl.DataFrame, confidence: float) -> dict[str, Any]:
@@ -127,16 +138,18 @@ def _difference(mine: pl.DataFrame, first: pl.DataFrame, confidence: float) -> d
     mean, low, high, sd = _interval(change, confidence)
     if sd is None:
         return {"difference": mean}
+    assert mean is not None
     if sd == 0.0:
-        p_value = 1.0 if mean == 0.0 else 0.0
+        p_value = 1.0 if mean == 0.0 else None
     else:
-        assert mean is not None
         p_value = 2.0 * float(t.sf(abs(mean) / (sd / math.sqrt(len(change))), len(change) - 1))
     return {"difference": mean, "difference_low": low, "difference_high": high, "p_value": p_value}
 
 
 def _correct(told: list[dict[str, Any]], confidence: float) -> None:
     """Holm: the smallest of n times n, the next times n - 1, and none below the one before."""
+    for row in told:
+        row["is_as_good"] = False if row["difference_low"] is not None else None
     tested = sorted((row for row in told if row["p_value"] is not None), key=lambda row: row["p_value"])
     largest = 0.0
     for at, row in enumerate(tested):

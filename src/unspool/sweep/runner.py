@@ -14,7 +14,7 @@ from unspool.errors import RunError, shown
 from unspool.sweep.inputs import Task
 from unspool.sweep.settings import column_of
 from unspool.sweep.store import Store
-from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY, run_batch
+from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY, be_ready, run_batch
 
 __all__ = ["Count", "Runner", "WorkersLostError"]
 
@@ -63,6 +63,11 @@ class Runner:
     batch_s: float = _BATCH_S
     _mean_s: float | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any worker has made a run."""
+        return self._mean_s is not None
+
     def run(
         self, tasks: Iterator[Task], executor: Executor, workers: Callable[[], int], first: Sequence[list[Task]] = ()
     ) -> None:
@@ -77,6 +82,8 @@ class Runner:
                     if not batch:
                         break
                     under_way[self._submitted(executor, batch, under_way)] = batch
+                    if self._mean_s is None:
+                        self._begin(executor, workers())
                 if not under_way:
                     break
                 done, _ = wait(under_way, timeout=1.0, return_when=FIRST_COMPLETED)
@@ -91,6 +98,12 @@ class Runner:
             raise WorkersLostError(self._rescued(under_way)) from error
         finally:
             self.store.flush()
+
+    def _begin(self, executor: Executor, workers: int) -> None:
+        """Let the other workers start while the first run is made."""
+        left = self.count.total - self.count.done - self.count.found
+        for _ in range(min(workers, left) - 1):
+            executor.submit(be_ready)
 
     def _submitted(
         self, executor: Executor, batch: list[Task], under_way: dict[Future[Rows], list[Task]]

@@ -23,6 +23,7 @@ __all__ = ["run_sweep"]
 
 _ALONE_LOST = "the process that ran it ended without a word: killed, or out of memory"
 _MOST_LOSSES = 100
+_MOST_AT_FIRST = 6  # losses before any run was made: workers cannot even start
 
 Told = Callable[[Count, list[dict[str, Any]]], None]
 
@@ -124,6 +125,11 @@ class Workers:
             except WorkersLostError as error:
                 self.drop()
                 losses += 1
+                if losses > _MOST_AT_FIRST and not runner.has_begun:
+                    raise RunError(
+                        "workers end before they have made a run; what they say stands above, or they need more "
+                        "memory than there is. A script that calls run_sweep does so under if __name__ == '__main__'"
+                    ) from error
                 if losses > _MOST_LOSSES:
                     raise RunError(f"workers were killed {losses} times; see why, then say --resume") from error
                 suspects = self._narrowed(runner, suspects, error.suspects)

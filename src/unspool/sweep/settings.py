@@ -9,15 +9,29 @@ import msgspec
 
 from unspool.errors import InputError, UnknownName
 
-__all__ = ["LOG_KEYS", "PARTED", "RunSettings", "column_of", "policy_of", "refuse_unknown", "settings_of"]
+__all__ = [
+    "LOG_KEYS",
+    "MOST_SEED",
+    "OWN_COLUMNS",
+    "PARTED",
+    "RunSettings",
+    "column_of",
+    "policy_of",
+    "refuse_unknown",
+    "settings_of",
+]
 
 PARTED = ("set", "parameters")
 """Keys with keys of their own: of the configuration of `unspool cost`, and of the policy."""
 
+OWN_COLUMNS = ("key", "error", "elapsed_s", "host", "schedule", "workload_digest")
+"""Columns of the dataset that are neither settings nor figures."""
+
 LOG_KEYS = ("workload", "format", "columns", "window", "where", "thin", "scale_load", "scale_run_times")
 """What says which jobs are run; these keys change slowest, so that a worker reads a log once."""
 
-_Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+MOST_SEED = 2**63 - 1
+_Seed = Annotated[int, msgspec.Meta(ge=0, le=MOST_SEED)]
 _OF_COST = ("set", "queues", "projects", "on_premises")
 _OF_RUN = ("platform", "selection", "outages", "kill_at_walltime", "on_loss", "energy")
 
@@ -112,5 +126,9 @@ def column_of(key: str) -> str:
 
     >>> column_of("set.ComputeClusterModel.IdleTime"), column_of("parameters.order"), column_of("policy")
     ('IdleTime', 'order', 'policy')
+    >>> column_of("parameters.seed")  # which is not the seed of the run
+    'parameters.seed'
     """
-    return key.rpartition(".")[2] if key.partition(".")[0] in PARTED else key
+    part = key.rpartition(".")[2]
+    is_taken = part in OWN_COLUMNS or part in RunSettings.__struct_fields__
+    return part if key.partition(".")[0] in PARTED and not is_taken else key

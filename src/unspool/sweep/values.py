@@ -18,6 +18,7 @@ from unspool.units import parse_duration
 __all__ = ["Distribution", "Range", "Values", "values_of"]
 
 _MOST_VALUES = 1_000_000
+_FARTHEST = 1e15  # of a range: whole numbers are exact up to there
 _EXPECTED = (
     "expected a value, a list, {from, to, steps} or {from, to, step}, with scale = 'log' or without, "
     "{every, count} for windows, or a distribution such as {normal = [1.0, 0.1]}"
@@ -111,8 +112,10 @@ def values_of(key: str, given: Any) -> Values | Distribution:
         doubled = len(given) - len({json.dumps(value, sort_keys=True, default=str) for value in given})
         if doubled:
             raise InputError(f"key {key}: a value stands twice in its list; each is run once")
+        _refuse_no_numbers(key, given)
         return Values(key, tuple(given))
     if not isinstance(given, dict) or not ({"from", "every"} & given.keys() or _named(given)):
+        _refuse_no_numbers(key, [given])
         return Values(key, (given,))
     if name := _named(given):
         return _distribution(key, name, given)
@@ -124,6 +127,12 @@ def values_of(key: str, given: Any) -> Values | Distribution:
 
 def _named(given: Mapping[str, Any]) -> str | None:
     return next((name for name in given if name in _DRAWS or name == "choice"), None)
+
+
+def _refuse_no_numbers(key: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"key {key}: is {value}; expected a number that is one")
 
 
 def _refuse_others(key: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -140,6 +149,7 @@ def _distribution(key: str, name: str, given: Mapping[str, Any]) -> Distribution
     if name == "choice":
         if not isinstance(numbers, list) or not numbers:
             raise InputError(f"key {key}: choice expects a list of values to draw from")
+        _refuse_no_numbers(key, numbers)
         return Distribution(key, name, tuple(numbers))
     count, expected, _ = _DRAWS[name]
     numbers = numbers if isinstance(numbers, list) else [numbers]
@@ -148,7 +158,7 @@ def _distribution(key: str, name: str, given: Mapping[str, Any]) -> Distribution
     found = Distribution(key, name, tuple(map(float, numbers)), is_whole)
     try:
         found.value(0)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InputError(f"key {key}: {name} of {shown(str(numbers))}: {error}; expected {expected}") from error
     return found
 
@@ -166,10 +176,12 @@ def _range(key: str, given: Mapping[str, Any]) -> Range:
     if high < low or (scale == _LOG and low <= 0):
         least = "above 0 and up to where it ends" if scale == _LOG else "below its end"
         raise InputError(f"key {key}: the range begins at {low} and ends at {high}; expected a beginning {least}")
+    if max(abs(low), abs(high)) > _FARTHEST:
+        raise InputError(f"key {key}: the range goes from {low} to {high}; expected numbers up to {_FARTHEST:g}")
     if step is not None:
         if not _is_number(step) or step <= 0 or scale == _LOG:
             raise InputError(f"key {key}: step is {shown(str(step))}; expected a number above 0, or steps with log")
-        count = math.floor((high - low) / step * (1 + 1e-12) + 1e-9) + 1
+        count = math.floor(min((high - low) / step, _FARTHEST) * (1 + 1e-12) + 1e-9) + 1
         end = low + (count - 1) * step
         high, steps = end if isinstance(end, int) else float(f"{end:.12g}"), count
     if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= _MOST_VALUES:

@@ -26,17 +26,23 @@ from unspool.results.result import Result
 from unspool.results.run import run
 from unspool.results.store import versions
 from unspool.sweep.inputs import Ref, Task, located, read_log_ref
-from unspool.sweep.settings import RunSettings, column_of, policy_of, settings_of
+from unspool.sweep.settings import OWN_COLUMNS, RunSettings, column_of, policy_of, settings_of
 from unspool.workloads import transform
 from unspool.workloads.clock import window_edges
 
-__all__ = ["DIGEST", "ELAPSED", "ERROR", "HOST", "KEY", "SCHEDULE", "run_batch", "run_task"]
+__all__ = ["DIGEST", "ELAPSED", "ERROR", "HOST", "KEY", "SCHEDULE", "be_ready", "run_batch", "run_task"]
 
-KEY, ERROR, ELAPSED, HOST, SCHEDULE, DIGEST = (
-    "key", "error", "elapsed_s", "host", "schedule", "workload_digest",
-)  # fmt: skip
+KEY, ERROR, ELAPSED, HOST, SCHEDULE, DIGEST = OWN_COLUMNS
 _LONGEST = 500  # characters of an error
 _LOGS, _PLATFORMS = 4, 32  # that a worker keeps
+
+
+def be_ready() -> None:
+    """In a worker that waits for the first run of another: load what compiled loops need, and compile nothing."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def run_batch(tasks: Sequence[Task], made_by: Mapping[str, str]) -> list[dict[str, Any]]:
