@@ -20,9 +20,8 @@ from unspool.faces.batsim.jobs import in_cores, machine_limit, put_together, wit
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
 from unspool.faces.batsim.protocol.driver import Conversation
-from unspool.faces.batsim.protocol.orders import Power
 from unspool.faces.batsim.protocol.outside import Elsewhere
-from unspool.faces.batsim.protocol.power import Switches
+from unspool.faces.batsim.protocol.power import Power, Switches
 from unspool.faces.batsim.protocol.storing import with_any_storage
 from unspool.faces.batsim.workflows import Flow, Rules, run_workflows
 from unspool.model.network import TCP_GAMMA, Contention

@@ -23,8 +23,9 @@ from unspool.faces.batsim.protocol.begins import Terms, begins_text
 from unspool.faces.batsim.protocol.book import Book, Entry
 from unspool.faces.batsim.protocol.messages import Message, event_text, message_text, read_message
 from unspool.faces.batsim.protocol.numbers import json_text, quoted, rounded
-from unspool.faces.batsim.protocol.orders import Orders, Power
+from unspool.faces.batsim.protocol.orders import Orders
 from unspool.faces.batsim.protocol.partial import forget_running
+from unspool.faces.batsim.protocol.power import Power
 from unspool.model.network import Contention
 from unspool.model.workload import Workload
 from unspool.policies.base import OUTSIDE, Kill, Start
@@ -289,7 +290,7 @@ class _Turn:
             code = -2 if works else -1
         data = (
             f'{{"job_id":{quoted(entry.full)},"job_state":"{_STATES[how]}","return_code":{code},'
-            f'"alloc":"{self.orders.allocated.get(job, "")}"}}'
+            f'"alloc":"{self.orders.executing.allocated.get(job, "")}"}}'
         )
         self.out.append(event_text(float(attempt["finish"]), "JOB_COMPLETED", data))
 

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from unspool.policies.base import SetPstate
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.engine import Engine
 
-__all__ = ["Switches"]
+__all__ = ["Power", "Switches"]
+
+
+class Power(Protocol):
+    """The pstates of machines and the energy that they use, as far as a scheduler has to do with them."""
+
+    def switch(self, machines: Sequence[int], pstate: int) -> float | None:
+        """Begin to switch machines, and say when all of them are done; None where the order is lost."""
+
+    def refusal(self, machine: int) -> str | None:
+        """Why a machine takes no job now, as in `sleeps`; None where it does."""
+
+    def consumed_j(self) -> float:
+        """The joules of all machines, from the beginning until now."""
 
 
 class Switches:
