@@ -196,6 +196,7 @@ def _run_outside(
     assert talk.workload is not None
     result = _without_ranks(result, jobs)
     result.timing.update(talk.timing)
+    result = replace(result, notes=(*result.notes, *talk.notes))
     if talk.fault is not None:
         told = f"partial: the run broke off, and only jobs that had ended by then are told of ({talk.fault})"
         result = replace(result, notes=(*result.notes, told), config={**result.config, "partial": str(talk.fault)})

@@ -66,7 +66,8 @@ class Line(Protocol):
 
 @dataclass
 class Conversation:
-    """Drives a run. `fault` says afterwards why it broke off, and `workload` has all jobs that took part."""
+    """Drives a run. `fault` says afterwards why it broke off, `workload` has all jobs that took part, and `notes` say
+    what else is to be known."""
 
     open_line: Callable[[ExitStack], Line]
     terms: Terms
@@ -79,6 +80,7 @@ class Conversation:
     fault: RunError | None = None
     workload: Workload | None = None
     timing: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def prepare(self, engine: Engine) -> None:
         """Compile what starts and ends jobs, before anybody waits for us: schedulers wait for two seconds."""
@@ -99,6 +101,9 @@ class Conversation:
         if self.fault is not None:
             forget_running(engine)
         self.workload = engine.workload
+        if lost := turn.orders.lost:
+            said = f"{len(lost)} orders of SET_RESOURCE_STATE" if len(lost) > 1 else "an order of SET_RESOURCE_STATE"
+            self.notes = (f"{said} came to nothing, for the state only stands for switching: {lost[0]}",)
         self.timing = {"messages": turn.messages, "scheduler_s": turn.waited_s}
 
 

@@ -56,6 +56,7 @@ class Orders:
         self.executing = Executing(turn, storing, adding, self.power)
         self.by_hand: set[int] = set()  # jobs that the scheduler itself says the states of
         self.killed: set[str] = set()
+        self.lost: list[str] = []  # orders that came to nothing
         self.is_registration_over = False
 
     def carry_out(self, event: Event) -> None:
@@ -189,7 +190,9 @@ class Orders:
         if not isinstance(state, str | int) or isinstance(state, bool) or not str(state).isdecimal():
             raise DecisionError(f"state is {told(data, 'state')}; expected the number of a pstate")
         done_at = power.switch(named, int(state))
-        if done_at is not None:
+        if done_at is None:
+            self.lost.append(f"machines {format_intervals(named)} to state {state} at {max(self.engine.now, 0.0):g} s")
+        else:
             self.turn.tell_switched_at(done_at, format_intervals(named), int(state))
 
     def query(self, data: Mapping[str, Any]) -> None:

@@ -33,9 +33,16 @@ class Switches:
         self._engine, self._board = engine, engine.power
 
     def switch(self, machines: Sequence[int], pstate: int) -> float | None:
-        """Begin to switch machines, and say when all of them are done."""
+        """Begin to switch machines, and say when all of them are done.
+
+        A state that only stands for switching is no state to switch to: Batsim writes an error to its log and goes on
+        without the order, which pybatsim's fcfsSchedSleep needs on every platform that ships with Batsim.
+        """
+        real = tuple(machine for machine in machines if pstate not in self._board.powers[machine].switches)
+        if not real:
+            return None
         begun = len(self._board.switches)
-        carry_out(self._engine, SetPstate(tuple(machines), pstate))
+        carry_out(self._engine, SetPstate(real, pstate))
         return max(switch.until for switch in self._board.switches[begun:])
 
     def refusal(self, machine: int) -> str | None:
