@@ -1,5 +1,7 @@
 """What a scheduler orders and cannot be done: each has its sentence, with event, time and job."""
 
+import sys
+
 import pytest
 from tests.faces.protocol_build import Talk, job, order, simulate
 
@@ -9,6 +11,7 @@ from unspool.faces.batsim.protocol.messages import event_text, message_text, rea
 from unspool.faces.batsim.protocol.numbers import json_text
 from unspool.faces.batsim.protocol.process import command_for
 from unspool.faces.batsim.protocol.serving import Served, serve
+from unspool.faces.batsim.protocol.wire import needs_zmq
 from unspool.faces.batsim.running import Settings, run_batsim
 from unspool.policies.schedulers.fcfs import Fcfs
 
@@ -219,3 +222,9 @@ def test_what_is_no_message_is_told_with_its_sender_and_its_beginning(content, s
 def test_what_json_does_not_have_is_a_fault_of_ours():
     with pytest.raises(TypeError, match="cannot be told as JSON"):
         json_text({"x": {1, 2}})
+
+
+def test_without_zeromq_it_is_told_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "zmq", None)
+    with pytest.raises(InputError, match=r"pip install 'unspool\[protocol\]'"):
+        needs_zmq()

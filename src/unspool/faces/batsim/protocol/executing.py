@@ -71,20 +71,21 @@ class Executing:
     def _fitted(self, entry: Entry, machines: Sequence[int], mapping: list[int] | None) -> list[int] | None:
         """The mapping, unless the job does nothing that has executors; sizes must be what the job asks for."""
         engine, job = self.engine, entry.at
-        assert engine.place is not None
-        asked = int(engine.place.shapes[engine.core.jobs[job]["shape"]]["units"])
-        fluid = engine.state.fluid
-        if may_differ(engine, job, Start(Job(engine, job), machines)):
+        core, place, fluid = engine.state.core, engine.state.place, engine.state.fluid
+        assert place is not None
+        works = fluid is not None and fluid.program_of[job] >= 0
+        if works and may_differ(engine, job, Start(Job(engine, job), machines)):
             return mapping
+        asked = place.shapes["units"].item(core.jobs["shape"].item(job))
         given = len(machines) if mapping is None else len(mapping)
         if given != asked:
             what = "machines are given" if mapping is None else "executors are mapped"
             raise DecisionError(f"job {entry.full}: {given} {what}, and it asks for {asked}")
-        if fluid is not None and fluid.program_of[job] >= 0:
+        if works:
             return mapping
         if len(machines) != asked:  # what only waits takes no longer on fewer machines
             shape = self.turn.admission.shape_of(len(machines))
-            engine.core.jobs[job]["shape"], engine.core.jobs[job]["size"] = shape, len(machines)
+            core.jobs[job]["shape"], core.jobs[job]["size"] = shape, len(machines)
         return None
 
     def _why_not(self, entry: Entry, machines: Sequence[int]) -> str | None:

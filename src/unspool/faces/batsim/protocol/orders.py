@@ -224,17 +224,15 @@ class Orders:
             raise DecisionError(_NO_ENERGY)
         return self.power
 
-    def _has_arrived(self, entry: Entry) -> bool:
-        return int(self.engine.core.fate[entry.at]["state"]) >= QUEUED
-
     def _job(self, data: Mapping[str, Any], state: int) -> Entry:
+        """The job of an event, which must be in a state."""
         full = data.get("job_id")
-        if isinstance(full, str):
+        if isinstance(full, str) and full not in self.book.by_id:
             split_id(full)
         entry = self.book.find(full, "job_id")
-        if not self._has_arrived(entry):
+        found = self.engine.state.core.fate["state"].item(entry.at)
+        if found < QUEUED:
             raise DecisionError(f"job {entry.full} has not been submitted yet")
-        found = int(self.engine.core.fate[entry.at]["state"])
         if found != state:
             expected = "waits" if state == QUEUED else "runs"
             raise DecisionError(f"job {entry.full} {_STATES[found]} already; expected one that {expected}")
