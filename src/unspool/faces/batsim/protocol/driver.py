@@ -290,8 +290,8 @@ class _Turn:
             if state > RUNNING:
                 self.tell_completed(job)
 
-    def tell_completed(self, job: int) -> None:
-        """A job is over: how, and what it returned."""
+    def tell_completed(self, job: int, killed: int = -1) -> None:
+        """A job is over: how, and what it returned, which of one that was killed is said."""
         entry, fluid, core = self.book.entries[job], self.engine.state.fluid, self.engine.state.core
         # By column first: a field of a record takes NumPy ten times as long.
         at = core.fate["attempt"].item(job)
@@ -303,7 +303,7 @@ class _Turn:
         elif how == TIMED_OUT:
             code = -1
         elif how == KILLED:
-            code = -2 if works else -1
+            code = killed
         data = (
             f'{{"job_id":{quoted(entry.full)},"job_state":"{_STATES[how]}","return_code":{code},'
             f'"alloc":"{self.orders.executing.allocated.get(job, "")}"}}'

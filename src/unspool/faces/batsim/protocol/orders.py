@@ -17,7 +17,7 @@ from unspool.faces.batsim.protocol.power import Power
 from unspool.faces.batsim.protocol.registering import Registering
 from unspool.faces.batsim.protocol.storing import Storing
 from unspool.model.network import Contention
-from unspool.model.profile import Profile, Receive, Send
+from unspool.model.profile import HomogeneousTask, Merge, Profile, Receive, Send, Staging, StorageTask, Task, Trace
 from unspool.model.profile import Sequence as Composed
 from unspool.policies.base import Kill, Reject, Tell
 from unspool.policies.view import Job
@@ -40,6 +40,8 @@ _ENDINGS = {
     "COMPLETED_WALLTIME_REACHED": TIMED_OUT,
     "COMPLETED_KILLED": KILLED,
 }
+_TASKS = HomogeneousTask | Merge | Staging | StorageTask | Task
+_CUT_TASK, _CUT = -2, -1  # what jobs return that were killed in a task, and in anything else
 _REASON = "rejected by the scheduler"
 _NO_ENERGY = "the energy of machines is not modelled in this run (-E); expected no orders and questions about it"
 
@@ -99,19 +101,20 @@ class Orders:
                 raise DecisionError(f"job {entry.full} cannot be killed: it has not been started")
             if state == RUNNING and entry.at not in self.by_hand:
                 far = progress_of(self.engine, entry.at) or _at_start(self.engine.workload.profiles, entry.profile)
-                if far is not None and not self._is_talking(far):
+                cut = self._cut(far)
+                if not isinstance(cut, Send | Receive | Trace):  # of those nobody says how far they are
                     progress[entry.full] = self._named(far)
                 carry_out(self.engine, Kill(Job(self.engine, entry.at)))
                 self.turn.running.remove(entry.at)
-                self.turn.tell_completed(entry.at)
+                self.turn.tell_completed(entry.at, killed=_CUT_TASK if isinstance(cut, _TASKS) else _CUT)
                 self.killed.add(entry.full)
         self.turn.tell("JOB_KILLED", json_text({"job_ids": ids, "job_progress": progress}))
 
-    def _is_talking(self, far: dict[str, Any]) -> bool:
-        """Whether a job was cut in a message, of which nobody says how far it is."""
+    def _cut(self, far: dict[str, Any]) -> Profile:
+        """What a job was doing when it was killed."""
         while "current_task" in far:
             far = far["current_task"]
-        return isinstance(self.engine.workload.profiles[far["profile_name"]], Send | Receive)
+        return self.engine.workload.profiles[far["profile_name"]]
 
     def _named(self, far: dict[str, Any]) -> dict[str, Any]:
         """Progress with the names that profiles have in their workload."""
