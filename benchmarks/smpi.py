@@ -11,31 +11,32 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.contention import star
+from benchmarks.contention import SPEED, star
 
 from unspool.simulation.ranks import rank_ends
 from unspool.workloads.smpi_traces import read_smpi_trace
 
 BACKBONE = 2.25e9
-ROWS = ((64, 10_000), (256, 10_000), (512, 300_000), (1024, 400), (1024, 10_000))
+ROWS = ((64, 10_000, 0), (256, 10_000, 0), (512, 300_000, 0), (1024, 400, 0), (1024, 10_000, 0), (256, 10_000, 1))
 PATTERNS = {(512, 300_000): "in turns", (1024, 400): "Bruck"}
 SETTINGS = ("batsim", "smpirun")
 
 
-def trace(folder, ranks, size):
-    """An all-to-all of so many bytes a pair."""
+def trace(folder, ranks, size, apart):
+    """An all-to-all of so many bytes a pair, to which ranks come so many milliseconds after one another."""
     for rank in range(ranks):
-        (folder / f"{rank}.txt").write_text(f"{rank} init\n{rank} alltoall {size} {size}\n{rank} finalize\n")
+        late = f"{rank} compute {rank * apart * SPEED / 1000}\n"
+        (folder / f"{rank}.txt").write_text(f"{rank} init\n{late}{rank} alltoall {size} {size}\n{rank} finalize\n")
     (folder / "traces.txt").write_text("".join(f"{rank}.txt\n" for rank in range(ranks)))
     return read_smpi_trace(folder / "traces.txt")
 
 
-def measure(ranks, size, setting):
+def measure(ranks, size, apart, setting):
     """CPU seconds, the last end, and megabytes that the process has had at the most, and had before."""
     with tempfile.TemporaryDirectory() as folder:
-        few = trace(Path(folder), 4, size)
+        few = trace(Path(folder), 4, size, apart)
         rank_ends(star(4, BACKBONE), few, range(4), smpi_network=setting)
-        network, many = star(ranks, BACKBONE), trace(Path(folder), ranks, size)
+        network, many = star(ranks, BACKBONE), trace(Path(folder), ranks, size, apart)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         began = time.process_time()
         ends = rank_ends(network, many, range(ranks), smpi_network=setting)
@@ -51,11 +52,12 @@ def messages(ranks, size):
 
 def main():
     if sys.argv[1:2] == ["--one"]:
-        print(*measure(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]))
+        print(*measure(*map(int, sys.argv[2:5]), sys.argv[5]))
         return
     header = (
         "ranks",
         "bytes a pair",
+        "ms apart",
         "pattern",
         "network",
         "messages",
@@ -66,15 +68,15 @@ def main():
     )
     print("| " + " | ".join(header) + " |")
     print("|" + " --- |" * len(header))
-    for ranks, size in ROWS[:2] if "--quick" in sys.argv else ROWS:
+    for ranks, size, apart in ROWS[:2] if "--quick" in sys.argv else ROWS:
         for setting in SETTINGS:
-            command = [sys.executable, "-m", "benchmarks.smpi", "--one", str(ranks), str(size), setting]
+            command = [sys.executable, "-m", "benchmarks.smpi", "--one", *map(str, (ranks, size, apart)), setting]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             took, last, most, before = (float(word) for word in done.stdout.split())
             count = messages(ranks, size)
             cells = (
-                f"{ranks:,}", f"{size:,}", PATTERNS.get((ranks, size), "all at once"), setting, f"{count:,}",
-                f"{took:.2f}", f"{count / took:,.0f}", f"{most:,.0f}, {before:,.0f}", f"{last:.6f}",
+                f"{ranks:,}", f"{size:,}", str(apart), PATTERNS.get((ranks, size), "all at once"), setting,
+                f"{count:,}", f"{took:.2f}", f"{count / took:,.0f}", f"{most:,.0f}, {before:,.0f}", f"{last:.6f}",
             )  # fmt: skip
             print("| " + " | ".join(cells) + " |", flush=True)
 

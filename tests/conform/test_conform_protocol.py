@@ -70,6 +70,19 @@ def test_other_schedulers_of_pybatsim_do_what_every_scheduler_does_with_these_jo
         assert compare_runs(found, case) == ()
 
 
+@pytest.mark.skipif(PYBATSIM is None, reason="pybatsim or pyzmq is not here (UNSPOOL_PYBATSIM says where)")
+def test_a_scheduler_of_pybatsim_whose_orders_are_lost_goes_on_without_them():
+    """fcfsSchedSleep orders a state that here only stands for switching, and takes the machines to fall asleep."""
+    case = read_run(CASES / "golden" / "delays_small_filler" / "case.json")
+    platform = str(CASES / "upstream-v4.2.1" / "platforms" / "energy_platform_homogeneous.xml")
+    case = replace(case, settings=replace(case.settings, platform=platform, energy=True))
+    found = run_with(case, f"{PYBATSIM} fcfsSchedSleep")
+    assert found.fault is None
+    assert found.outputs.jobs["starting_time"].to_list() == [10.0 * number for number in range(10)]
+    assert set(found.outputs.jobs["allocated_resources"]) == {"0"}
+    assert any("4 orders of SET_RESOURCE_STATE came to nothing" in note for note in found.result.notes)
+
+
 @pytest.mark.parametrize("name", recorded("batsched"))
 def test_recorded_decisions_of_batsched_lead_to_what_was_recorded(name):
     case = read_run(CASES / "golden" / name / "case.json")

@@ -14,7 +14,7 @@ NEEDS_TORCH = ROOT / "examples" / "rl"  # it trains for minutes; what it came to
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*/*.py") if path.parent != NEEDS_TORCH)
 # What a script prints, where it is not expected.txt, and what it is given, where it would take minutes.
 PRINTED = {"make_log.py": "sacct.txt", "learned.py": "expected-learned.txt"}
-ARGUMENTS = {"learned.py": ["--quick"]}
+ARGUMENTS = {"learned.py": ["--quick"], "measure.py": ["--quick"]}
 LINK = re.compile(r"\]\(([^)#\s]*)#?([^)\s]*)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 

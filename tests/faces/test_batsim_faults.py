@@ -1,13 +1,13 @@
 """Schedulers that break a rule, die, hang or talk nonsense: each is named in a sentence, and what had ended is kept."""
 
 import json
-import subprocess
 import sys
 import threading
 
 import pytest
 from tests.faces.protocol_build import PLATFORM, each_at_once, job, order, simulate
 
+from unspool.cli.app import run_command
 from unspool.faces.batsim.protocol.begins import Terms
 
 STARTED = order("EXECUTE_JOB", job_id="w0!a", alloc="0")
@@ -97,6 +97,13 @@ def test_who_may_register_jobs_must_say_when_it_is_done(tmp_path):
 
 SCHEDULER = """
 import json, sys, time, zmq
+BREAKS = {
+    "again": [("EXECUTE_JOB", {"job_id": "w0!a", "alloc": "0"})],
+    "busy": [("EXECUTE_JOB", {"job_id": "w0!c", "alloc": "0"}), ("EXECUTE_JOB", {"job_id": "w0!d", "alloc": "0"})],
+    "running": [("EXECUTE_JOB", {"job_id": "w0!c", "alloc": "0"}), ("EXECUTE_JOB", {"job_id": "w0!c", "alloc": "1"})],
+    "twice": [("REJECT_JOB", {"job_id": "w0!c"}), ("REJECT_JOB", {"job_id": "w0!c"})],
+    "past": [("CALL_ME_LATER", {"timestamp": 2})],
+}
 how, endpoint = sys.argv[1], sys.argv[3]
 socket = zmq.Context().socket(zmq.REP)
 socket.bind(endpoint)
@@ -112,24 +119,32 @@ while True:
         continue
     events = [
         {"timestamp": message["now"], "type": "EXECUTE_JOB", "data": {"job_id": e["data"]["job_id"], "alloc": "0"}}
-        for e in message["events"] if e["type"] == "JOB_SUBMITTED"
+        for e in message["events"] if e["type"] == "JOB_SUBMITTED" and e["data"]["job_id"] in ("w0!a", "w0!b")
     ]
+    if "JOB_COMPLETED" in kinds and how in BREAKS:
+        events = [{"timestamp": message["now"], "type": kind, "data": data} for kind, data in BREAKS[how]]
     socket.send_string(json.dumps({"now": message["now"], "events": events}))
     if "SIMULATION_ENDS" in kinds:
         break
 """
 
 
-def batsim(folder, *arguments):
-    (folder / "platform.xml").write_text(PLATFORM)
-    jobs = [job("a"), job("b", 20)]
-    (folder / "work.json").write_text(
-        json.dumps({"nb_res": 4, "profiles": {"nap": {"type": "delay", "delay": 10}}, "jobs": jobs})
-    )
-    (folder / "scheduler.py").write_text(SCHEDULER)
-    command = "import sys; from unspool.cli.app import main; sys.exit(main())"
-    given = ["batsim", "-p", "platform.xml", "-w", "work.json", "-e", "out", *arguments]
-    return subprocess.run([sys.executable, "-c", command, *given], cwd=folder, capture_output=True, text=True)
+@pytest.fixture
+def batsim(tmp_path, monkeypatch, capsys):
+    """Calls the command in a folder with a platform, jobs and a scheduler: exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, others=()):
+        (tmp_path / "platform.xml").write_text(PLATFORM)
+        jobs = [job("a"), job("b", 20), *(job(name, 5) for name in others)]
+        (tmp_path / "work.json").write_text(
+            json.dumps({"nb_res": 4, "profiles": {"nap": {"type": "delay", "delay": 10}}, "jobs": jobs})
+        )
+        (tmp_path / "scheduler.py").write_text(SCHEDULER)
+        code = run_command(["batsim", "-p", "platform.xml", "-w", "work.json", "-e", "out", *arguments])
+        return (code, *capsys.readouterr())
+
+    return call
 
 
 @pytest.mark.parametrize(
@@ -140,29 +155,50 @@ def batsim(folder, *arguments):
         ("nonsense", [], "sent what is no message"),
     ],
 )
-def test_a_scheduler_that_fails_is_named_exit_1_and_the_results_are_marked_partial(how, options, sentence, tmp_path):
+def test_a_scheduler_that_fails_is_named_exit_1_and_the_results_are_marked_partial(
+    how, options, sentence, batsim, tmp_path
+):
     pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
     started = f"{sys.executable} scheduler.py {how}"
-    done = batsim(tmp_path, "--start-scheduler", started, "--json", *options)
-    assert done.returncode == 1
-    assert sentence in done.stderr
-    assert sentence in json.loads(done.stdout)["partial"]
+    code, out, err = batsim("--start-scheduler", started, "--json", *options)
+    assert code == 1
+    assert sentence in err
+    assert sentence in json.loads(out)["partial"]
     assert [line.split(",")[0] for line in (tmp_path / "out_jobs.csv").read_text().splitlines()] == ["job_id", "a"]
     assert sentence in json.loads((tmp_path / "out_schedule.json").read_text())["partial"]
 
 
-def test_a_scheduler_that_does_well_is_started_and_stopped(tmp_path):
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("again", "EXECUTE_JOB at 10 s: job w0!a has ended already; expected one that waits"),
+        ("busy", "EXECUTE_JOB at 10 s: job w0!d: machine 0 is busy with w0!c"),
+        ("running", "EXECUTE_JOB at 10 s: job w0!c runs already; expected one that waits"),
+        ("twice", "REJECT_JOB at 10 s: job w0!c has been rejected already; expected one that waits"),
+        ("past", "CALL_ME_LATER at 10 s: it asks to be called at 2 s, which is not later than now"),
+    ],
+)
+def test_a_scheduler_that_breaks_a_rule_over_a_socket_ends_the_run_with_exit_1(how, sentence, batsim):
     pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
-    done = batsim(tmp_path, "--start-scheduler", f"{sys.executable} scheduler.py well", "-q")
-    assert (done.returncode, done.stderr) == (0, "")
+    started = f"{sys.executable} scheduler.py {how}"
+    code, out, err = batsim("--start-scheduler", started, "--json", others=("c", "d"))
+    assert code == 1
+    assert sentence in err
+    assert sentence in json.loads(out)["partial"]
+
+
+def test_a_scheduler_that_does_well_is_started_and_stopped(batsim, tmp_path):
+    pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
+    code, _, err = batsim("--start-scheduler", f"{sys.executable} scheduler.py well", "-q")
+    assert (code, err) == (0, "")
     assert len((tmp_path / "out_jobs.csv").read_text().splitlines()) == 3
 
 
-def test_nobody_at_the_endpoint_is_told_so(tmp_path):
+def test_nobody_at_the_endpoint_is_told_so(batsim, tmp_path):
     pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
-    done = batsim(tmp_path, "-s", f"ipc://{tmp_path}/nobody", "--socket-timeout", "0.5")
-    assert done.returncode == 1
-    assert "nobody was there for 0.5 s; start the scheduler" in done.stderr
+    code, _, err = batsim("-s", f"ipc://{tmp_path}/nobody", "--socket-timeout", "0.5")
+    assert code == 1
+    assert "nobody was there for 0.5 s; start the scheduler" in err
 
 
 def test_a_connection_that_is_closed_is_noticed_at_once(tmp_path):
@@ -197,8 +233,8 @@ def test_a_connection_that_is_closed_is_noticed_at_once(tmp_path):
         (["-s", "carrier-pigeon"], "expected an endpoint such as tcp://localhost:28000"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options, sentence, tmp_path):
+def test_options_that_make_no_sense_are_refused(options, sentence, batsim):
     pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
-    done = batsim(tmp_path, *options)
-    assert done.returncode == 2
-    assert sentence in done.stderr
+    code, _, err = batsim(*options)
+    assert code == 2
+    assert sentence in err

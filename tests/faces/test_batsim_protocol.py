@@ -103,6 +103,53 @@ def test_a_kill_is_told_as_an_end_and_then_with_the_progress(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("profile", "code", "has_progress"),
+    [("work", -2, True), ("nap", -1, True), ("first-work", -2, True), ("first-nap", -1, True), ("talk", -1, False),
+     ("trace", -1, False), ("usage", -1, False), ("last-trace", -1, False)],
+)  # fmt: skip
+def test_what_is_cut_says_what_a_killed_job_returns_and_whether_it_has_a_progress(
+    profile, code, has_progress, tmp_path
+):
+    (tmp_path / "trace.txt").write_text("rank.txt\n")
+    (tmp_path / "rank.txt").write_text("0 init\n0 compute 9e9\n0 finalize\n")
+    (tmp_path / "usage.txt").write_text("use.txt\n")
+    (tmp_path / "use.txt").write_text("0 m_usage 1 9e9\n")
+    profiles = {
+        "nap": NAP,
+        "work": {"type": "parallel_homogeneous", "cpu": 9e9, "com": 0},
+        "talk": {"type": "recv", "regex": ".*"},
+        "trace": {"type": "smpi", "trace": "trace.txt"},
+        "usage": {"type": "usage_trace", "trace": "usage.txt"},
+        "first-work": {"type": "composed", "seq": ["work", "nap"]},
+        "first-nap": {"type": "composed", "seq": ["nap", "work"]},
+        "short": {"type": "delay", "delay": 1},
+        "last-trace": {"type": "composed", "seq": ["short", "trace"]},
+    }
+
+    def decide(message):
+        if submitted(message):
+            return [*each_at_once(message), order("CALL_ME_LATER", timestamp=4)]
+        called = any(event["type"] == "REQUESTED_CALL" for event in message["events"])
+        return [order("KILL_JOB", job_ids=["w0!a"])] if called else []
+
+    _, talk = simulate(tmp_path, [job("a", profile=profile)], decide, profiles)
+    ended, killed = ([data for _, kind, data in talk.told if kind == name] for name in ("JOB_COMPLETED", "JOB_KILLED"))
+    assert [(data["job_state"], data["return_code"]) for data in ended] == [("COMPLETED_KILLED", code)]
+    assert [list(data["job_progress"]) for data in killed] == [["w0!a"] if has_progress else []]
+
+
+def test_a_trace_that_its_walltime_ends_returns_what_every_job_does_then(tmp_path):
+    (tmp_path / "trace.txt").write_text("rank.txt\n")
+    (tmp_path / "rank.txt").write_text("0 init\n0 compute 9e9\n0 finalize\n")
+    profiles = {"trace": {"type": "smpi", "trace": "trace.txt"}}
+    _, talk = simulate(tmp_path, [job("a", profile="trace", walltime=3)], each_at_once, profiles)
+    ended = [
+        (time, data["job_state"], data["return_code"]) for time, kind, data in talk.told if kind == "JOB_COMPLETED"
+    ]
+    assert ended == [(3, "COMPLETED_WALLTIME_REACHED", -1)]
+
+
 def test_a_job_that_is_over_is_listed_by_a_kill_without_progress_and_one_killed_before_is_not_told_again(tmp_path):
     def decide(message):
         if submitted(message):

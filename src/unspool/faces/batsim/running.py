@@ -20,9 +20,8 @@ from unspool.faces.batsim.jobs import in_cores, machine_limit, put_together, wit
 from unspool.faces.batsim.onebyone import one_by_one
 from unspool.faces.batsim.outputs import Outputs, outputs_of
 from unspool.faces.batsim.protocol.driver import Conversation
-from unspool.faces.batsim.protocol.orders import Power
 from unspool.faces.batsim.protocol.outside import Elsewhere
-from unspool.faces.batsim.protocol.power import Switches
+from unspool.faces.batsim.protocol.power import Power, Switches
 from unspool.faces.batsim.protocol.storing import with_any_storage
 from unspool.faces.batsim.workflows import Flow, Rules, run_workflows
 from unspool.model.network import TCP_GAMMA, Contention
@@ -197,6 +196,7 @@ def _run_outside(
     assert talk.workload is not None
     result = _without_ranks(result, jobs)
     result.timing.update(talk.timing)
+    result = replace(result, notes=(*result.notes, *talk.notes))
     if talk.fault is not None:
         told = f"partial: the run broke off, and only jobs that had ended by then are told of ({talk.fault})"
         result = replace(result, notes=(*result.notes, told), config={**result.config, "partial": str(talk.fault)})

@@ -17,14 +17,15 @@ import numpy as np
 
 from unspool.engine.events import WAKE
 from unspool.engine.starts import start_on_each
-from unspool.engine.state import COMPLETED, FAILED, KILLED, RUNNING, TIMED_OUT
+from unspool.engine.state import COMPLETED, FAILED, KILLED, RUNNING, TIMED_OUT, Fluid
 from unspool.errors import RunError
 from unspool.faces.batsim.protocol.begins import Terms, begins_text
 from unspool.faces.batsim.protocol.book import Book, Entry
 from unspool.faces.batsim.protocol.messages import Message, event_text, message_text, read_message
 from unspool.faces.batsim.protocol.numbers import json_text, quoted, rounded
-from unspool.faces.batsim.protocol.orders import Orders, Power
+from unspool.faces.batsim.protocol.orders import Orders
 from unspool.faces.batsim.protocol.partial import forget_running
+from unspool.faces.batsim.protocol.power import Power
 from unspool.model.network import Contention
 from unspool.model.workload import Workload
 from unspool.policies.base import OUTSIDE, Kill, Start
@@ -42,6 +43,7 @@ __all__ = ["FIRST_S", "Conversation", "Line"]
 
 _SHOWN = 5  # jobs that an error names
 _PAUSE_S = 0.25
+_MANY = 40  # running jobs, from which on it is quicker to look at all of them at once
 _STATES = {
     COMPLETED: "COMPLETED_SUCCESSFULLY",
     FAILED: "COMPLETED_FAILED",
@@ -65,7 +67,8 @@ class Line(Protocol):
 
 @dataclass
 class Conversation:
-    """Drives a run. `fault` says afterwards why it broke off, and `workload` has all jobs that took part."""
+    """Drives a run. `fault` says afterwards why it broke off, `workload` has all jobs that took part, and `notes` say
+    what else is to be known."""
 
     open_line: Callable[[ExitStack], Line]
     terms: Terms
@@ -78,6 +81,7 @@ class Conversation:
     fault: RunError | None = None
     workload: Workload | None = None
     timing: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def prepare(self, engine: Engine) -> None:
         """Compile what starts and ends jobs, before anybody waits for us: schedulers wait for two seconds."""
@@ -98,6 +102,9 @@ class Conversation:
         if self.fault is not None:
             forget_running(engine)
         self.workload = engine.workload
+        if lost := turn.orders.lost:
+            said = f"{len(lost)} orders of SET_RESOURCE_STATE" if len(lost) > 1 else "an order of SET_RESOURCE_STATE"
+            self.notes = (f"{said} came to nothing, for the state only stands for switching: {lost[0]}",)
         self.timing = {"messages": turn.messages, "scheduler_s": turn.waited_s}
 
 
@@ -115,6 +122,7 @@ class _Turn:
         self.running: list[int] = []
         self.calls: list[float] = []
         self.switching: list[tuple[float, str, int]] = []  # machines that change their pstate: when it is done
+        self.now = engine.now  # read once after each step, for many look at it
         self.told_now = 0.0  # what the scheduler takes the time to be
         self.messages = 0
         self.waited_s = 0.0
@@ -145,9 +153,9 @@ class _Turn:
                     self._end()
                     return
             if self.given.message_delay_s:
-                self._reach(self.engine.now + self.given.message_delay_s)
+                self._reach(self.now + self.given.message_delay_s)
             told, self.out = self.out, []
-            self._obey(self._ask(self.engine.now, told))
+            self._obey(self._ask(self.now, told))
 
     # Talking.
 
@@ -180,7 +188,8 @@ class _Turn:
             self._settle()
 
     def _end(self) -> None:
-        self._ask(max(self.engine.now, 0.0), [event_text(max(self.engine.now, 0.0), "SIMULATION_ENDS")])
+        now = max(self.now, 0.0)
+        self._ask(now, [event_text(now, "SIMULATION_ENDS")])
 
     def _refuse_unfinished(self) -> None:
         """Nothing is left to happen: complain of whoever still waits for something."""
@@ -206,31 +215,35 @@ class _Turn:
 
     def _go_on(self) -> bool:
         """To the next instant at which something happens; False if nothing does any more."""
-        if self.engine.advance() is None:
+        view = self.engine.advance()
+        if view is None:
+            self.now = self.engine.now
             return False
+        self.now = view.now
         self._collect()
         return True
 
     def _reach(self, time: float) -> None:
         """Let time pass; what the scheduler took for now is now."""
-        if time <= self.told_now and self.engine.now >= 0.0:
+        if time <= self.told_now and self.now >= 0.0:
             return
-        if time > self.engine.now:
+        if time > self.now:
             self.engine.push(time, WAKE, 0)
-            while self.engine.now < time:
+            while self.now < time:
                 self._go_on()
 
     def _settle(self) -> None:
         """Let everything happen that happens now."""
-        self.engine.push(self.engine.now, WAKE, 0)
+        self.engine.push(self.now, WAKE, 0)
         self._go_on()
 
     # What is told.
 
     def _collect(self) -> None:
         """Write down what has happened at this instant."""
-        now = self.engine.now
-        self._collect_said()
+        now = self.now
+        if self.engine.state.fluid is not None:
+            self._collect_said(self.engine.state.fluid)
         if self.running:
             self._collect_ended()
         while self._external < len(self.given.events) and self.given.events[self._external].time <= now:
@@ -238,13 +251,8 @@ class _Turn:
             self._external += 1
             if self._external == len(self.given.events):
                 self.tell("NOTIFY", '{"type":"no_more_external_event_to_occur"}')
-        arrived = min(int(self.engine.core.clock[0]["next_arrival"]), self._static)
-        for at in range(self._arrived, arrived):
-            self.tell_submitted(self.book.entries[at])
-        self._arrived = arrived
-        if arrived == self._static and not self._static_over:
-            self._static_over = True
-            self.tell("NOTIFY", '{"type":"no_more_static_job_to_submit"}')
+        if not self._static_over:
+            self._collect_submitted()
         while self.switching and self.switching[0][0] <= now:
             _, machines, state = heappop(self.switching)
             self.tell("RESOURCE_STATE_CHANGED", json_text({"resources": machines, "state": str(state)}))
@@ -252,9 +260,17 @@ class _Turn:
             heappop(self.calls)
             self.tell("REQUESTED_CALL", "{}")
 
-    def _collect_said(self) -> None:
-        fluid = self.engine.state.fluid
-        if fluid is None or int(fluid.rule[0]["said"]) == self._said:
+    def _collect_submitted(self) -> None:
+        arrived = min(self.engine.state.core.clock["next_arrival"].item(), self._static)
+        for at in range(self._arrived, arrived):
+            self.tell_submitted(self.book.entries[at])
+        self._arrived = arrived
+        if arrived == self._static:
+            self._static_over = True
+            self.tell("NOTIFY", '{"type":"no_more_static_job_to_submit"}')
+
+    def _collect_said(self, fluid: Fluid) -> None:
+        if fluid.rule["said"].item() == self._said:
             return
         said = fluid.said[self._said : int(fluid.rule[0]["said"])]
         self._said += len(said)
@@ -265,20 +281,21 @@ class _Turn:
             self.out.append(event_text(float(row["time"]), "FROM_JOB_MSG", data))
 
     def _collect_ended(self) -> None:
-        states = self.engine.core.fate["state"][self.running].tolist()
+        running, state = self.running, self.engine.state.core.fate["state"]
+        states = [*map(state.item, running)] if len(running) < _MANY else state[running].tolist()
         if max(states) == RUNNING:
             return
-        running = self.running
         self.running = [job for job, state in zip(running, states, strict=True) if state == RUNNING]
         for job, state in zip(running, states, strict=True):
             if state > RUNNING:
                 self.tell_completed(job)
 
-    def tell_completed(self, job: int) -> None:
-        """A job is over: how, and what it returned."""
-        entry, fluid = self.book.entries[job], self.engine.state.fluid
-        attempt = self.engine.core.attempts[self.engine.core.fate[job]["attempt"]]
-        how = int(attempt["how"])
+    def tell_completed(self, job: int, killed: int = -1) -> None:
+        """A job is over: how, and what it returned, which of one that was killed is said."""
+        entry, fluid, core = self.book.entries[job], self.engine.state.fluid, self.engine.state.core
+        # By column first: a field of a record takes NumPy ten times as long.
+        at = core.fate["attempt"].item(job)
+        how = core.attempts["how"].item(at)
         works = fluid is not None and fluid.program_of[job] >= 0
         code = int(fluid.codes[job]) if works and fluid is not None else self._codes.get(entry.profile, 0)
         if how == COMPLETED and code:
@@ -286,12 +303,12 @@ class _Turn:
         elif how == TIMED_OUT:
             code = -1
         elif how == KILLED:
-            code = -2 if works else -1
+            code = killed
         data = (
             f'{{"job_id":{quoted(entry.full)},"job_state":"{_STATES[how]}","return_code":{code},'
-            f'"alloc":"{self.orders.allocated.get(job, "")}"}}'
+            f'"alloc":"{self.orders.executing.allocated.get(job, "")}"}}'
         )
-        self.out.append(event_text(float(attempt["finish"]), "JOB_COMPLETED", data))
+        self.out.append(event_text(core.attempts["finish"].item(at), "JOB_COMPLETED", data))
 
     def tell_submitted(self, entry: Entry) -> None:
         """A job has been submitted."""
@@ -307,7 +324,7 @@ class _Turn:
 
     def tell(self, kind: str, data: str) -> None:
         """Something happens now."""
-        self.out.append(event_text(self.engine.now, kind, data))
+        self.out.append(event_text(self.now, kind, data))
 
     def call_at(self, time: float) -> None:
         """The scheduler wants to be called."""
@@ -317,7 +334,7 @@ class _Turn:
     def tell_switched_at(self, time: float, machines: str, state: int) -> None:
         """Machines will have changed their pstate at a time, which may be now."""
         heappush(self.switching, (time, machines, state))
-        self.engine.push(max(time, self.engine.now), WAKE, 0)
+        self.engine.push(max(time, self.now), WAKE, 0)
 
     def note_profile(self, name: str) -> None:
         """A profile was registered; what jobs return that have it must be known."""

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-__all__ = ["json_text", "number_text", "quoted", "rounded"]
+from unspool.errors import shown
+
+__all__ = ["json_text", "number_text", "quoted", "rounded", "told"]
 
 _WORDS = {True: "true", False: "false", None: "null"}
 
@@ -47,3 +49,12 @@ def json_text(value: Any) -> str:
     if isinstance(value, Sequence):
         return "[" + ",".join(map(json_text, value)) + "]"
     raise TypeError(f"{value!r} cannot be told as JSON")
+
+
+def told(data: Mapping[str, Any], name: str) -> str:
+    """A field of an event as a complaint shows it.
+
+    >>> told({"alloc": 3}, "alloc"), told({}, "alloc")
+    ('3', 'missing')
+    """
+    return shown(json_text(data[name])) if name in data else "missing"

@@ -40,9 +40,15 @@ class Registering:
         workload, name, given = (data.get(each) for each in ("workload_name", "profile_name", "profile"))
         if not isinstance(workload, str) or not workload or "!" in workload or not isinstance(name, str):
             raise DecisionError("expected workload_name, a text without !, and profile_name")
+        self.add_profile(workload, name, given)
+
+    def add_profile(self, workload: str, name: str, given: Any) -> None:
+        """Write down a profile, which may be there already if it is the same."""
         known = self.book.profiles.setdefault(workload, {})
         key = self.book.key(workload, name)
-        if name in known and known[name] != given:
+        if name in known:
+            if known[name] == given and key in self.engine.workload.profiles:
+                return
             self._refuse_in_use(workload, name, key)
         self._add(workload, name, key, given)
         known[name] = given

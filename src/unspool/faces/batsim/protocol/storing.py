@@ -46,11 +46,41 @@ class Storing:
         self.given = frozenset(given)
         network = self.engine.platform.network
         hosts = () if network is None else network.hosts
+        self.machines = self.engine.platform.machine_count
         self.storages = [host.name for host in hosts if host.role == "storage"]
+        self._at = {host.name: at for at, host in enumerate(hosts)}
+        self._storage_hosts = [at for at, host in enumerate(hosts) if host.role == "storage"]
 
     def is_storage(self, machine: int) -> bool:
         """Whether a number is that of a storage, which come behind the machines."""
-        return 0 <= machine - self.engine.platform.machine_count < len(self.storages)
+        return 0 <= machine - self.machines < len(self.storages)
+
+    def host_of(self, machine: int) -> int:
+        """The place in the network of a machine, or of a storage."""
+        return machine if machine < self.machines else self._storage_hosts[machine - self.machines]
+
+    def is_storage_host(self, host: int) -> bool:
+        """Whether a place in the network is that of a storage."""
+        return host in self._storage_hosts
+
+    def refuse_unfit(self, entry: Entry, machine: int) -> None:
+        """Jobs run on machines, of which this may be the last that is named."""
+        if machine >= self.machines:
+            what = f"machine {machine} runs no jobs" if self.is_storage(machine) else f"there is no machine {machine}"
+            raise DecisionError(f"job {entry.full}: {what}; those that do are 0 to {self.machines - 1}")
+
+    def refuse_unknown(self, entry: Entry, machine: int) -> None:
+        """Machines and storages are all that there is."""
+        last = self.machines + len(self.storages) - 1
+        if machine > last:
+            raise DecisionError(f"job {entry.full}: there is no machine {machine}; the last is {last}")
+
+    def hosts_of(self, entry: Entry, labels: set[str], mapping: Any) -> dict[str, int]:
+        """Which place in the network each label means for a job."""
+        hosts = self._mapped(entry, labels, mapping) if mapping is not None else self._unmapped(entry, labels)
+        known = {**self.contention.storage, **hosts}
+        names = {label: known.get(label, label) for label in sorted(labels)}
+        return {label: self._at[name if name in self._at else self.storages[0]] for label, name in names.items()}
 
     def resolve(self, entry: Entry, mapping: Any) -> None:
         """Let a job use the storages that its start names."""
@@ -80,7 +110,7 @@ class Storing:
             machine = mapping[label]
             if not isinstance(machine, int) or not self.is_storage(machine):
                 raise DecisionError(f"job {entry.full}: storage '{shown(label)}' is mapped to {machine}, no storage")
-            hosts[label] = self.storages[machine - self.engine.platform.machine_count]
+            hosts[label] = self.storages[machine - self.machines]
         return hosts
 
     def _unmapped(self, entry: Entry, labels: set[str]) -> dict[str, str]:
