@@ -36,7 +36,7 @@ class Switches:
         """Begin to switch machines, and say when all of them are done.
 
         A state that only stands for switching is no state to switch to: Batsim writes an error to its log and goes on
-        without the order, which pybatsim's fcfsSchedSleep needs on every platform that ships with Batsim.
+        without the order, which pybatsim's fcfsSchedSleep needs on the homogeneous energy platform of Batsim.
         """
         real = tuple(machine for machine in machines if pstate not in self._board.powers[machine].switches)
         if not real:
