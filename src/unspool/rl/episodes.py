@@ -40,8 +40,7 @@ class Episodes:
         if runs < 1 or not 1 <= threads <= runs:
             raise InputError(f"{runs} environments on {threads} threads; expected 1 or more, and no more threads")
         problem = windows.posed()
-        state = problem.state
-        if state.links is not None or state.fluid is not None or state.elastic is not None:
+        if not windows.is_plain:
             raise InputError(
                 f"{windows.log.name} on {windows.platform.name}: jobs that wait for others, share a network or run in "
                 "a cloud cannot be run side by side; use JobEnv"
