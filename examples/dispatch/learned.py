@@ -34,6 +34,7 @@ from unspool.workloads.recodex import read_jobs, read_refs
 HERE = Path(__file__).parent
 FILTER, SELECTOR, CENTRAL = "duration-filter", "selector", "central-shortest"
 MEDIAN = {"class": "statistics", "args": {"statistic": "median", "failed": True}}
+LOW = {"class": "boosting", "args": {"quantile": 0.2}}
 OPEN = tuple({"active": True} for _ in range(4))
 MOVING = ({"active": True, "limit": 30, "dynamic-limit": True, "limit-min": 5, "limit-max": 300, "aggression": 5},)
 # Dispatcher, predictor of durations, selector of workers; then what else differs from experiment.yaml.
@@ -45,6 +46,7 @@ WAYS = {
     "filter, median": (FILTER, MEDIAN, None),
     "filter, linear": (FILTER, "linear", None),
     "filter, boosting": (FILTER, "boosting", None),
+    "filter, low boosting": (FILTER, LOW, None),
     "filter, network": (FILTER, "network", None),
     "filter, embedding": (FILTER, "embedding", None),
     "filter, the truth": (FILTER, "oracle", None),
@@ -56,6 +58,7 @@ WAYS = {
     "deep Q, no limits": (SELECTOR, "index", "deep-q"),
     "work stealing": ("work-stealing", None, None),
     "one queue, FIFO": ("central-fifo", None, None),
+    "one queue, limits": (CENTRAL, "limits", None),
     "one queue, mean": (CENTRAL, "index", None),
     "one queue, median": (CENTRAL, MEDIAN, None),
     "one queue, linear": (CENTRAL, "linear", None),
@@ -72,13 +75,13 @@ def main() -> None:
     asked = arguments()
     names = [name for name in WAYS if name == BESIDE or re.search(asked.only, name)]
     if asked.quick:
-        names = [name for name in names if not NEEDS_A_PACKAGE & set(map(str, WAYS[name]))]
+        names = [name for name in names if not NEEDS_A_PACKAGE & classes_of(name)]
     with TemporaryDirectory() as folder:
         logs = [(Path(data), Path(refs)) for data, refs in [asked.log]] if asked.log else generated(asked, Path(folder))
         tasks = [
             (name, seed, logs[0] if asked.log else logs[seed])
             for name in names
-            for seed in range(asked.seeds if not asked.log or DRAWS & set(map(str, WAYS[name])) else 1)
+            for seed in range(asked.seeds if not asked.log or DRAWS & classes_of(name) else 1)
         ]
         found = []
         for task, row in zip(tasks, all_runs(tasks, asked.processes), strict=True):
@@ -92,6 +95,10 @@ def main() -> None:
     print_table(table)
     if asked.out:
         write_page(page_of(table, runs, asked), asked.out)
+
+
+def classes_of(name: str) -> set[str]:
+    return {str(each["class"] if isinstance(each, dict) else each) for each in WAYS[name]}
 
 
 def all_runs(tasks: list[tuple[str, int, tuple[Path, Path]]], processes: int) -> Iterator[dict[str, float]]:

@@ -61,10 +61,15 @@ class _Scores(nn.Module):  # type: ignore[misc]
 
 
 class JobPolicy(MaskableActorCriticPolicy):  # type: ignore[misc]
-    """`MaskablePPO(JobPolicy, env, policy_kwargs={"width": 32})`."""
+    """`MaskablePPO(JobPolicy, env, policy_kwargs={"width": 32})`.
 
-    def __init__(self, *arguments: Any, width: int = 32, **named: Any) -> None:
-        self.width = width
+    `wait_score` is how waiting scores before anything is learnt, beside about 0 for a job. An agent that begins by
+    waiting as gladly as by starting something goes on to do so as a policy, which takes the likeliest action each
+    time: the machine then stands idle for hours.
+    """
+
+    def __init__(self, *arguments: Any, width: int = 32, wait_score: float = -4.0, **named: Any) -> None:
+        self.width, self.wait_score = width, wait_score
         super().__init__(*arguments, **named)
 
     def _build_mlp_extractor(self) -> None:
@@ -73,7 +78,8 @@ class JobPolicy(MaskableActorCriticPolicy):  # type: ignore[misc]
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         self.action_net = nn.Identity()  # the scores are the logits
+        nn.init.constant_(self.mlp_extractor.wait[-1].bias, self.wait_score)
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "width": self.width}
+        return {**super()._get_constructor_parameters(), "width": self.width, "wait_score": self.wait_score}
