@@ -116,5 +116,5 @@ class Episodes:
             self.batch.step(actions, self._tariff, 0, self.runs)
         else:
             list(self._pool.map(lambda part: self.batch.step(actions, self._tariff, *part), self._parts))
-        if not np.isin(self.batch.status, (DECIDE, DONE)).all():
+        if ((self.batch.status != DECIDE) & (self.batch.status != DONE)).any():
             raise RunError("a run needs more room than was made for it; use JobEnv, and report this")
