@@ -189,7 +189,7 @@ def half_interval(values: np.ndarray) -> float | None:
 
 
 def print_table(table: pl.DataFrame) -> None:
-    print(f"{'':22}  mean delay, s      less than shortest queue, s   on time   log error")
+    print(f"{'':22}  mean delay, s      beside shortest queue, s      on time   log error")
     for row in table.iter_rows(named=True):
         delay = f"{row['delay']:7.1f} {plus_minus(row['delay_half'])}"
         off = f"{row['off']:+7.1f} {plus_minus(row['off_half'])}"
@@ -216,7 +216,7 @@ def page_of(table: pl.DataFrame, runs: pl.DataFrame, asked: argparse.Namespace) 
     seconds, plain = (lambda value: f"{value:.1f} s"), (lambda value: f"{value:.3g}")
     columns = {
         "way": Column("way"), "delay": Column("mean delay", seconds, bar=True), "delay_half": Column("±", seconds),
-        "off": Column("less than shortest queue", seconds), "off_half": Column("± ", seconds),
+        "off": Column("beside shortest queue", seconds), "off_half": Column("± ", seconds),
         "on_time": Column("on time", lambda value: f"{value:.1%}"), "log_error": Column("log error", plain),
         "question_us": Column("µs a question", plain), "training_s": Column("training", seconds),
     }  # fmt: skip
@@ -225,11 +225,11 @@ def page_of(table: pl.DataFrame, runs: pl.DataFrame, asked: argparse.Namespace) 
         title="unspool: which worker, and does learning pay?",
         question=f"Does it pay to learn which worker to choose, on {what}?",
         answer=f"The shortest mean delay without the truth is that of '{best['way']}': {best['delay']:.1f} s, "
-        f"{best['off']:+.1f} s beside the shortest queue.",
+        f"{abs(best['off']):.1f} s {'less' if best['off'] <= 0 else 'more'} than with the shortest queue.",
         tiles=[Tile(f"{best['delay']:.1f} s", f"mean delay of '{best['way']}'", "shortest without the truth")],
         figures={"delays": picture}, picture="delays",
         sections=[Section("All ways", tables=[table_of(table.sort("delay"), columns, "ways", "By mean delay")]),
-                  Section("Every run", tables=[table_of(runs, {name: Column(name, str if name == "way" else plain)
+                  Section("Every run", tables=[table_of(runs.fill_nan(None), {name: Column(name, str if name == "way" else plain)
                           for name in runs.columns}, "runs", "Every run", most=1000)])],
         settings=[("seeds", str(asked.seeds)), ("log", what), ("load", plain(asked.load))],
         commands=["python examples/dispatch/" + " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])],
