@@ -221,6 +221,7 @@ def page_of(table: pl.DataFrame, runs: pl.DataFrame, asked: argparse.Namespace) 
         "question_us": Column("µs a question", plain), "training_s": Column("training", seconds),
     }  # fmt: skip
     what = Path(asked.log[0]).name if asked.log else f"{asked.seeds} generated logs of {asked.jobs:,} jobs"
+    told = runs.fill_nan(None)
     return Page(
         title="unspool: which worker, and does learning pay?",
         question=f"Does it pay to learn which worker to choose, on {what}?",
@@ -229,7 +230,7 @@ def page_of(table: pl.DataFrame, runs: pl.DataFrame, asked: argparse.Namespace) 
         tiles=[Tile(f"{best['delay']:.1f} s", f"mean delay of '{best['way']}'", "shortest without the truth")],
         figures={"delays": picture}, picture="delays",
         sections=[Section("All ways", tables=[table_of(table.sort("delay"), columns, "ways", "By mean delay")]),
-                  Section("Every run", tables=[table_of(runs.fill_nan(None), {name: Column(name, str if name == "way" else plain)
+                  Section("Every run", tables=[table_of(told, {name: Column(name, str if name == "way" else plain)
                           for name in runs.columns}, "runs", "Every run", most=1000)])],
         settings=[("seeds", str(asked.seeds)), ("log", what), ("load", plain(asked.load))],
         commands=["python examples/dispatch/" + " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])],

@@ -42,7 +42,5 @@ def to_check_on():
 
 def held_out():
     """The first 12 whole weeks after those, each a log of its own that begins with an empty machine."""
-    windows = Windows(
-        cut(log(), start=(LEARNT_WEEKS + CHECKED_WEEKS) * WEEK_S), Platform.pool(CORES), seconds=WEEK_S
-    )
+    windows = Windows(cut(log(), start=(LEARNT_WEEKS + CHECKED_WEEKS) * WEEK_S), Platform.pool(CORES), seconds=WEEK_S)
     return [windows.workload(week) for week in windows.in_turn()[:HELD_OUT_WEEKS]]
