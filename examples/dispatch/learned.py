@@ -34,6 +34,7 @@ from unspool.workloads.recodex import read_jobs, read_refs
 HERE = Path(__file__).parent
 FILTER, SELECTOR, CENTRAL = "duration-filter", "selector", "central-shortest"
 MEDIAN = {"class": "statistics", "args": {"statistic": "median", "failed": True}}
+LOW = {"class": "boosting", "args": {"quantile": 0.2}}
 OPEN = tuple({"active": True} for _ in range(4))
 MOVING = ({"active": True, "limit": 30, "dynamic-limit": True, "limit-min": 5, "limit-max": 300, "aggression": 5},)
 # Dispatcher, predictor of durations, selector of workers; then what else differs from experiment.yaml.
@@ -45,6 +46,7 @@ WAYS = {
     "filter, median": (FILTER, MEDIAN, None),
     "filter, linear": (FILTER, "linear", None),
     "filter, boosting": (FILTER, "boosting", None),
+    "filter, low boosting": (FILTER, LOW, None),
     "filter, network": (FILTER, "network", None),
     "filter, embedding": (FILTER, "embedding", None),
     "filter, the truth": (FILTER, "oracle", None),
@@ -56,6 +58,7 @@ WAYS = {
     "deep Q, no limits": (SELECTOR, "index", "deep-q"),
     "work stealing": ("work-stealing", None, None),
     "one queue, FIFO": ("central-fifo", None, None),
+    "one queue, limits": (CENTRAL, "limits", None),
     "one queue, mean": (CENTRAL, "index", None),
     "one queue, median": (CENTRAL, MEDIAN, None),
     "one queue, linear": (CENTRAL, "linear", None),
@@ -72,13 +75,13 @@ def main() -> None:
     asked = arguments()
     names = [name for name in WAYS if name == BESIDE or re.search(asked.only, name)]
     if asked.quick:
-        names = [name for name in names if not NEEDS_A_PACKAGE & set(map(str, WAYS[name]))]
+        names = [name for name in names if not NEEDS_A_PACKAGE & classes_of(name)]
     with TemporaryDirectory() as folder:
         logs = [(Path(data), Path(refs)) for data, refs in [asked.log]] if asked.log else generated(asked, Path(folder))
         tasks = [
             (name, seed, logs[0] if asked.log else logs[seed])
             for name in names
-            for seed in range(asked.seeds if not asked.log or DRAWS & set(map(str, WAYS[name])) else 1)
+            for seed in range(asked.seeds if not asked.log or DRAWS & classes_of(name) else 1)
         ]
         found = []
         for task, row in zip(tasks, all_runs(tasks, asked.processes), strict=True):
@@ -92,6 +95,10 @@ def main() -> None:
     print_table(table)
     if asked.out:
         write_page(page_of(table, runs, asked), asked.out)
+
+
+def classes_of(name: str) -> set[str]:
+    return {str(each["class"] if isinstance(each, dict) else each) for each in WAYS[name]}
 
 
 def all_runs(tasks: list[tuple[str, int, tuple[Path, Path]]], processes: int) -> Iterator[dict[str, float]]:
@@ -182,7 +189,7 @@ def half_interval(values: np.ndarray) -> float | None:
 
 
 def print_table(table: pl.DataFrame) -> None:
-    print(f"{'':22}  mean delay, s      less than shortest queue, s   on time   log error")
+    print(f"{'':22}  mean delay, s      beside shortest queue, s      on time   log error")
     for row in table.iter_rows(named=True):
         delay = f"{row['delay']:7.1f} {plus_minus(row['delay_half'])}"
         off = f"{row['off']:+7.1f} {plus_minus(row['off_half'])}"
@@ -209,20 +216,21 @@ def page_of(table: pl.DataFrame, runs: pl.DataFrame, asked: argparse.Namespace) 
     seconds, plain = (lambda value: f"{value:.1f} s"), (lambda value: f"{value:.3g}")
     columns = {
         "way": Column("way"), "delay": Column("mean delay", seconds, bar=True), "delay_half": Column("±", seconds),
-        "off": Column("less than shortest queue", seconds), "off_half": Column("± ", seconds),
+        "off": Column("beside shortest queue", seconds), "off_half": Column("± ", seconds),
         "on_time": Column("on time", lambda value: f"{value:.1%}"), "log_error": Column("log error", plain),
         "question_us": Column("µs a question", plain), "training_s": Column("training", seconds),
     }  # fmt: skip
     what = Path(asked.log[0]).name if asked.log else f"{asked.seeds} generated logs of {asked.jobs:,} jobs"
+    told = runs.fill_nan(None)
     return Page(
         title="unspool: which worker, and does learning pay?",
         question=f"Does it pay to learn which worker to choose, on {what}?",
         answer=f"The shortest mean delay without the truth is that of '{best['way']}': {best['delay']:.1f} s, "
-        f"{best['off']:+.1f} s beside the shortest queue.",
+        f"{abs(best['off']):.1f} s {'less' if best['off'] <= 0 else 'more'} than with the shortest queue.",
         tiles=[Tile(f"{best['delay']:.1f} s", f"mean delay of '{best['way']}'", "shortest without the truth")],
         figures={"delays": picture}, picture="delays",
         sections=[Section("All ways", tables=[table_of(table.sort("delay"), columns, "ways", "By mean delay")]),
-                  Section("Every run", tables=[table_of(runs, {name: Column(name, str if name == "way" else plain)
+                  Section("Every run", tables=[table_of(told, {name: Column(name, str if name == "way" else plain)
                           for name in runs.columns}, "runs", "Every run", most=1000)])],
         settings=[("seeds", str(asked.seeds)), ("log", what), ("load", plain(asked.load))],
         commands=["python examples/dispatch/" + " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])],

@@ -87,6 +87,28 @@ def test_orders_go_by_the_prediction(cluster):
     assert starts(jobs, cluster(1), "sjf:predictor=exact") == [0, 13, 10]
 
 
+class OfRiver:
+    """A regressor of River for each user; the walltime until one of the user's jobs has ended."""
+
+    def __init__(self, model):
+        self.model, self.models = model, {}
+
+    def predict_one(self, job):
+        return self.models[job["user"]].predict_one({}) if job["user"] in self.models else job.estimate
+
+    def learn_one(self, job, run_time_s):
+        self.models.setdefault(job["user"], self.model.clone()).learn_one({}, run_time_s)
+
+
+def test_a_model_of_river_predicts():
+    pytest.importorskip("river", reason="needs River: pip install river")
+    from river import dummy, stats
+
+    jobs = workload([*LEARNT, *HEAD, (32, 15, 1, 100)], user=["ann", "ann", "bob", "bob", "ann"])
+    policy = Easy(predictor=OfRiver(dummy.StatisticRegressor(stats.Mean())))
+    assert starts(jobs, Platform.pool(2), policy) == [0, 0, 30, 80, 32]
+
+
 class Cautious:
     """Twice the longest run time so far for jobs that asked for more than a minute, else the walltime."""
 

@@ -1,5 +1,7 @@
 """Choosing the next job: what is seen, what is paid, and that it is the run that `unspool.run` makes."""
 
+import math
+
 import numpy as np
 import pytest
 from tests.build import workload
@@ -8,6 +10,7 @@ from unspool.errors import InputError, RunError
 from unspool.results.conformity import check_policy
 from unspool.results.run import run
 from unspool.simulation.choosing import GLOBALS, PER_JOB
+from unspool.simulation.engine import Engine
 from unspool.workloads.generators import lublin
 
 gymnasium = pytest.importorskip("gymnasium", reason="the environments need gymnasium")
@@ -61,8 +64,9 @@ def test_what_is_seen_and_allowed_is_this():
     assert seen[0] == pytest.approx(1 / 4)
     assert seen[3] == pytest.approx(8 / 3608)  # b can start at 10, in 8 s
     head, short = seen[GLOBALS : GLOBALS + PER_JOB], seen[GLOBALS + PER_JOB : GLOBALS + 2 * PER_JOB]
-    assert head[[0, 1, 2, 6]].tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert head[[0, 1, 2, 6, 7]].tolist() == [1.0, 0.0, 1.0, 1.0, 1.0]
     assert short[[0, 1, 2, 6]].tolist() == [1.0, 1.0, 0.25, 0.0]  # c would hold b up
+    assert short[7] == pytest.approx(math.log(2) / math.log(5))  # one core of four
     assert seen[GLOBALS + 2 * PER_JOB :].tolist() == [0.0] * PER_JOB
 
 
@@ -91,6 +95,29 @@ def test_an_episode_is_the_journal_of_a_run_and_its_rewards_are_the_figures_of_t
     assert info["figures"]["wait"] * 3600 == pytest.approx(result.jobs["wait_time"].mean())
 
 
+def test_the_logarithm_of_slowdown_is_paid_as_it_grows():
+    # On one core: a runs from 0 to 20, b waits from 0 to 20 and runs for 10 s: its slowdown is 3.
+    env = JobEnv(workload([(0, 20, 1, 20), (0, 10, 1, 10)]), 1, reward="log_slowdown", jobs=2, window=2)
+    env.reset()
+    _, paid, _, _, _ = env.step(0)
+    assert paid == pytest.approx(-math.log(3) / 2)
+    _, paid, terminated, _, info = env.step(0)
+    assert terminated
+    assert paid == 0.0
+    assert info["figures"]["log_slowdown"] == pytest.approx(math.log(3) / 2)
+
+
+@pytest.mark.parametrize("platform", [64, "8x8"])
+def test_a_window_that_is_cut_from_the_log_runs_as_one_that_is_set_up_alone(platform):
+    windows = JobEnv(LOG, platform, window=16, jobs=120).windows
+    for window in ((0, 120), (37, 120)):
+        cut, alone = windows.engine(window), Engine(windows.workload(window), windows.platform)
+        for engine in (cut, alone):
+            engine.run(Chooser(sometimes, JobChoice(16)))
+        assert cut.attempts.tolist() == alone.attempts.tolist()
+        assert [cut.id_of(job) for job in range(120)] == windows.workload(window).table["job_id"].to_list()
+
+
 def test_rewards_of_cores_are_idle_hours_dollars_and_kilowatt_hours():
     # One job of one core for an hour on two cores: half of it idle.
     mix = {"utilisation": 1, "cost": 1, "energy": 1, "usd_per_core_hour": 3, "idle_w_per_core": 100,
@@ -99,7 +126,8 @@ def test_rewards_of_cores_are_idle_hours_dollars_and_kilowatt_hours():
     paid, steps, info = played(env, shortest)
     assert steps == 1
     assert info["figures"] == {
-        "bounded_slowdown": 0.0, "wait": 0.0, "utilisation": 0.5, "cost": 6.0, "energy": pytest.approx(0.5)
+        "bounded_slowdown": 0.0, "wait": 0.0, "utilisation": 0.5, "cost": 6.0, "energy": pytest.approx(0.5),
+        "log_slowdown": 0.0,
     }  # fmt: skip
     assert paid == pytest.approx(-(0.5 + 6.0 + 0.5))
 
@@ -167,8 +195,8 @@ def test_windows_are_jobs_in_a_row_or_what_came_within_a_time():
 
 
 def test_wrong_use_is_told_in_a_sentence():
-    with pytest.raises(InputError, match="unknown part of a reward 'slowdown'; did you mean 'bounded_slowdown'"):
-        Reward.parse("slowdown")
+    with pytest.raises(InputError, match="unknown part of a reward 'bounded_slow'; did you mean 'bounded_slowdown'"):
+        Reward.parse("bounded_slow")
     with pytest.raises(InputError, match="nothing counts"):
         Reward(wait=0.0)
     with pytest.raises(InputError, match="window is 0; expected 1 job or more"):

@@ -130,5 +130,5 @@ def test_workers_are_chosen_as_in_an_experiment():
 
 
 def test_workers_that_are_always_there_earn_nothing_for_standing_idle():
-    with pytest.raises(InputError, match="give weights to bounded_slowdown and wait only"):
+    with pytest.raises(InputError, match="give weights to bounded_slowdown, log_slowdown and wait only"):
         WorkerEnv(reward="energy")

@@ -1,14 +1,19 @@
 """Models that Stable-Baselines3 saved, run by name; skipped where the extra `rl` is not installed."""
 
 import copy
+import json
 import pickle
 
+import polars as pl
 import pytest
+from tests.sweep.tiny import thread_place
 
+from unspool.cli.app import run_command
 from unspool.errors import InputError
 from unspool.plugins import build
 from unspool.results.conformity import check_policy
 from unspool.results.run import run
+from unspool.workloads import write_workload
 from unspool.workloads.generators import lublin
 
 LOG = lublin(400, 64, 0.9, 3)
@@ -39,7 +44,9 @@ def model(tmp_path_factory):
     return str(path)
 
 
-def test_an_episode_of_a_trained_agent_is_the_journal_of_unspool_run(model):
+@pytest.fixture(scope="module")
+def played(model):
+    """An environment in which a trained agent has played an episode."""
     from sb3_contrib import MaskablePPO
 
     from unspool.rl import JobEnv
@@ -51,8 +58,38 @@ def test_an_episode_of_a_trained_agent_is_the_journal_of_unspool_run(model):
     while not is_over:
         action, _ = agent.predict(seen, action_masks=env.action_masks(), deterministic=True)
         seen, _, is_over, _, _ = env.step(action)
-    result = run(env.workload, 64, f"rl:{model}")
-    assert result.attempts["start_time"].to_list() == env.engine.attempts["start"].tolist()
+    return env
+
+
+def test_an_episode_of_a_trained_agent_is_the_journal_of_a_run(model, played):
+    result = run(played.workload, 64, f"rl:{model}")
+    assert result.attempts["start_time"].to_list() == played.engine.attempts["start"].tolist()
+
+
+def test_an_episode_of_a_trained_agent_is_the_journal_of_unspool_run(model, played, tmp_path, capsys):
+    log, out = tmp_path / "log.csv", tmp_path / "out"
+    write_workload(played.workload, log)
+    words = ["run", log, "-p", 64, "--policy", f"rl:{model}", "-o", out, "--json"]
+    assert run_command([str(word) for word in words]) == 0, capsys.readouterr().err
+    journal = pl.read_parquet(out / "attempts.parquet")
+    attempts = played.engine.attempts
+    # The command counts time from the first submission.
+    since = journal["start_time"] - journal["start_time"][0]
+    assert since.to_list() == pytest.approx((attempts["start"] - attempts["start"][0]).tolist())
+    assert journal["job_id"].to_list() == [played.engine.id_of(int(job)) for job in attempts["job"]]
+    assert json.loads(capsys.readouterr().out)["jobs"] == 100
+
+
+def test_a_trained_policy_is_a_point_of_a_sweep(model, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("unspool.cli.sweep.local_place", lambda processes: thread_place())
+    monkeypatch.chdir(tmp_path)
+    write_workload(LOG[:80], "log.csv")
+    grid = f'[run]\nworkload = "log.csv"\nplatform = 64\n[grid]\npolicy = ["fcfs", "rl:{model}"]\n'
+    (tmp_path / "grid.toml").write_text(grid)
+    assert run_command(["sweep", "grid.toml", "-o", "out", "--no-report"]) == 0, capsys.readouterr().err
+    found = pl.read_parquet(tmp_path / "out" / "runs" / "*.parquet")
+    alone = run(LOG[:80], 64, f"rl:{model}").summary["mean_wait_s"]
+    assert found.filter(pl.col("policy") == f"rl:{model}")["mean_wait_s"].to_list() == [pytest.approx(alone)]
 
 
 def test_a_trained_policy_is_certified_and_goes_to_other_processes(model):

@@ -51,7 +51,7 @@ class JobChoice:
             raise InputError(f"window is {window}; expected 1 job or more")
         self.window = window
         self.length, self.actions = GLOBALS + PER_JOB * window, window + 1
-        self._jobs = np.full(window, -1, np.int64)
+        self.jobs = np.full(window, -1, np.int64)
 
     def fresh(self) -> JobChoice:
         """The same for another run."""
@@ -67,14 +67,14 @@ class JobChoice:
 
     def look(self, engine: Engine, seen: Array, mask: Array) -> None:
         """Write what is seen and what is allowed."""
-        look(engine.core, engine.place, float(engine.platform.cores), seen, mask, self._jobs)
+        look(engine.core, engine.place, float(engine.platform.cores), seen, mask, self.jobs)
 
     def act(self, engine: Engine, action: int) -> bool:
         """Start a job, or wait."""
         if action == self.window:
             return True
         engine.make_room()
-        start_chosen(engine.core, engine.place, int(self._jobs[action]))
+        start_chosen(engine.core, engine.place, int(self.jobs[action]))
         return False
 
 

@@ -96,11 +96,7 @@ class EngineEnv(gymnasium.Env):  # type: ignore[misc]
             raise RunError("step() before reset(): there is no episode yet")
         chosen = asked if self._mask[asked] else int(self._mask.argmax())
         before = self._ledger[:LEDGER].copy()
-        terminated = False
-        if self.choice.act(engine, chosen) or not self.choice.is_due(engine):
-            terminated = self._go_on(engine)
-        else:
-            self.choice.look(engine, self._seen, self._mask)
+        terminated = self._carry_out(engine, chosen)
         self._steps += 1
         truncated = not terminated and self.most_steps is not None and self._steps >= self.most_steps
         info: dict[str, Any] = {"action_mask": self._mask.copy(), "time": engine.now}
@@ -114,6 +110,13 @@ class EngineEnv(gymnasium.Env):  # type: ignore[misc]
     def action_masks(self) -> Array:
         """What is allowed now, as MaskablePPO asks for it."""
         return self._mask.copy()
+
+    def _carry_out(self, engine: Engine, action: int) -> bool:
+        """Do what was chosen and go on to the next choice; True if none comes."""
+        if self.choice.act(engine, action) or not self.choice.is_due(engine):
+            return self._go_on(engine)
+        self.choice.look(engine, self._seen, self._mask)
+        return False
 
     def _go_on(self, engine: Engine) -> bool:
         """Let time pass to the next instant at which there is something to choose; True if none comes."""

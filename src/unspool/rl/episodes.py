@@ -40,8 +40,7 @@ class Episodes:
         if runs < 1 or not 1 <= threads <= runs:
             raise InputError(f"{runs} environments on {threads} threads; expected 1 or more, and no more threads")
         problem = windows.posed()
-        state = problem.state
-        if state.links is not None or state.fluid is not None or state.elastic is not None:
+        if not windows.is_plain:
             raise InputError(
                 f"{windows.log.name} on {windows.platform.name}: jobs that wait for others, share a network or run in "
                 "a cloud cannot be run side by side; use JobEnv"
@@ -117,5 +116,5 @@ class Episodes:
             self.batch.step(actions, self._tariff, 0, self.runs)
         else:
             list(self._pool.map(lambda part: self.batch.step(actions, self._tariff, *part), self._parts))
-        if not np.isin(self.batch.status, (DECIDE, DONE)).all():
+        if ((self.batch.status != DECIDE) & (self.batch.status != DONE)).any():
             raise RunError("a run needs more room than was made for it; use JobEnv, and report this")

@@ -61,10 +61,16 @@ class _Scores(nn.Module):  # type: ignore[misc]
 
 
 class JobPolicy(MaskableActorCriticPolicy):  # type: ignore[misc]
-    """`MaskablePPO(JobPolicy, env, policy_kwargs={"width": 32})`."""
+    """`MaskablePPO(JobPolicy, env, policy_kwargs={"width": 32})`.
 
-    def __init__(self, *arguments: Any, width: int = 32, **named: Any) -> None:
-        self.width = width
+    As a policy (`deterministic=True`) it waits only if that is likelier than all starts together, and else starts the
+    likeliest job. The likeliest single action would be to wait as soon as several jobs share the chance of a start,
+    and a policy that is asked again and again would let the machine stand idle. `wait_score` is how waiting scores
+    before anything is learnt, beside about 0 for a job.
+    """
+
+    def __init__(self, *arguments: Any, width: int = 32, wait_score: float = -4.0, **named: Any) -> None:
+        self.width, self.wait_score = width, wait_score
         super().__init__(*arguments, **named)
 
     def _build_mlp_extractor(self) -> None:
@@ -73,7 +79,18 @@ class JobPolicy(MaskableActorCriticPolicy):  # type: ignore[misc]
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         self.action_net = nn.Identity()  # the scores are the logits
+        nn.init.constant_(self.mlp_extractor.wait[-1].bias, self.wait_score)
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
 
+    def _predict(
+        self, observation: torch.Tensor, deterministic: bool = False, action_masks: Any = None
+    ) -> torch.Tensor:
+        distribution = self.get_distribution(observation, action_masks)
+        if not deterministic:
+            return distribution.get_actions(deterministic=False)
+        chances = distribution.distribution.probs
+        window = chances.shape[1] - 1
+        return torch.where(chances[:, window] > 0.5, window, chances[:, :window].argmax(dim=1))
+
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "width": self.width}
+        return {**super()._get_constructor_parameters(), "width": self.width, "wait_score": self.wait_score}

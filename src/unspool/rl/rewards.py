@@ -14,7 +14,7 @@ from unspool.simulation.choosing import LEDGER
 
 __all__ = ["TERMS", "Reward"]
 
-TERMS = ("bounded_slowdown", "wait", "utilisation", "cost", "energy")
+TERMS = ("bounded_slowdown", "wait", "utilisation", "cost", "energy", "log_slowdown")
 """What a reward can be made of, in the order in which the engine adds them up."""
 
 _HOUR_S = 3600.0
@@ -26,11 +26,12 @@ class Reward:
     """A mix: how much each term counts, and what cores cost and draw.
 
     Over an episode the terms add up to: the mean bounded slowdown beyond 1, the mean wait in hours, the hours that the
-    machine would have stood idle if the idle cores were all of it, dollars, and kilowatt-hours; each times its weight,
-    and minus that is what the agent is paid.
+    machine would have stood idle if the idle cores were all of it, dollars, kilowatt-hours, and the mean of the
+    logarithm of bounded slowdown, in which no single job drowns the others; each times its weight, and minus that is
+    what the agent is paid.
 
     >>> Reward.parse("wait=1,cost=0.5,usd_per_core_hour=0.04").weights
-    (0.0, 1.0, 0.0, 0.5, 0.0)
+    (0.0, 1.0, 0.0, 0.5, 0.0, 0.0)
     >>> Reward.parse("bounded_slowdown") == Reward(bounded_slowdown=1.0)
     True
     """
@@ -40,6 +41,7 @@ class Reward:
     utilisation: float = 0.0
     cost: float = 0.0
     energy: float = 0.0
+    log_slowdown: float = 0.0
     bound_s: float = 10.0
     usd_per_core_hour: float = 0.0
     idle_w_per_core: float = 0.0
@@ -80,11 +82,11 @@ class Reward:
     def scales(self, cores: float) -> tuple[Array, Array]:
         """By what each sum is multiplied: those that are divided by the number of jobs, and the others."""
         weights = np.array(self.weights)
-        by_job = weights * np.array([1.0, 1.0 / _HOUR_S, 0.0, 0.0, 0.0])
-        in_all = weights * np.array([0.0, 0.0, 1.0 / (_HOUR_S * cores), 1.0, 1.0 / _KWH_J])
+        by_job = weights * np.array([1.0, 1.0 / _HOUR_S, 0.0, 0.0, 0.0, 1.0])
+        in_all = weights * np.array([0.0, 0.0, 1.0 / (_HOUR_S * cores), 1.0, 1.0 / _KWH_J, 0.0])
         return by_job, in_all
 
     def figures(self, ledger: Array, jobs: int, cores: float) -> dict[str, float]:
         """The sums of an episode by name, in the units that weights are for."""
-        units = (1.0 / jobs, 1.0 / (_HOUR_S * jobs), 1.0 / (_HOUR_S * cores), 1.0, 1.0 / _KWH_J)
+        units = (1.0 / jobs, 1.0 / (_HOUR_S * jobs), 1.0 / (_HOUR_S * cores), 1.0, 1.0 / _KWH_J, 1.0 / jobs)
         return {term: float(ledger[at] * units[at]) for at, term in enumerate(TERMS[:LEDGER])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from unspool.engine.setup import Problem, pose
 from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
+from unspool.simulation.batch import part_of
 from unspool.simulation.engine import Engine
 
 __all__ = ["Window", "Windows"]
@@ -60,7 +62,24 @@ class Windows:
 
     def engine(self, window: Window) -> Engine:
         """A run over a window that is about to begin."""
-        return Engine(self.workload(window), self.platform)
+        workload = self.workload(window)
+        if not self.is_plain or not len(workload):
+            return Engine(workload, self.platform)
+        return part_of(self._engine, self._problem, workload, window[0])
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether nothing but cores and machines matters: jobs do not wait for others, nor share a network or cloud."""
+        state = self._problem.state
+        return state.links is None and state.fluid is None and state.elastic is None
+
+    @cached_property
+    def _problem(self) -> Problem:
+        return self.posed()
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self.log[:1], self.platform)
 
     def draw(self, random: np.random.Generator) -> Window:
         """A window that begins anywhere; one of seconds that has no job is drawn again."""

@@ -55,7 +55,9 @@ class WorkerEnv(gymnasium.Env):  # type: ignore[misc]
             raise InputError(f"{jobs} of {len(log)} jobs an episode; expected 1 or more")
         self.reward = Reward.parse(reward)
         if self.reward.utilisation or self.reward.cost or self.reward.energy:
-            raise InputError("reward: workers are there all the time; give weights to bounded_slowdown and wait only")
+            raise InputError(
+                "reward: workers are there all the time; give weights to bounded_slowdown, log_slowdown and wait only"
+            )
         given = [{"active": True}] * workers if isinstance(workers, int) else list(workers)
         if not any(worker.get("active") for worker in given):
             raise InputError("workers: none is active; expected one or more with active: true")

@@ -84,5 +84,7 @@ def assign(desk: Desk, job: int, worker: int, bound_s: float, ledger: Array) -> 
     enqueue(desk, job, worker)
     desk.desk[0]["arrived"] = job + 1
     wait, duration = jobs[job]["start"] - jobs[job]["spawn"], jobs[job]["duration"]
-    ledger[0] += max((wait + duration) / max(duration, bound_s), 1.0) - 1.0
+    slowdown = max((wait + duration) / max(duration, bound_s), 1.0)
+    ledger[0] += slowdown - 1.0
     ledger[1] += wait
+    ledger[5] += math.log(slowdown)

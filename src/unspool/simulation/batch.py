@@ -6,6 +6,8 @@ that needs Python in between (dependencies, outages, clouds, profiles) can be pu
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from unspool.engine.bitset import word_count
@@ -28,10 +30,12 @@ from unspool.engine.state import (
     Place,
     State,
 )
+from unspool.model.workload import Workload
 from unspool.simulation.choosing import LEDGER, accrue, anyone_fits, look, start_chosen
+from unspool.simulation.engine import Engine
 from unspool.simulation.instants import to_next_decision
 
-__all__ = ["ADVANCE", "SKIP", "Batch", "refill", "stacked", "step_many"]
+__all__ = ["ADVANCE", "SKIP", "Batch", "part_of", "refill", "stacked", "step_many", "step_one"]
 
 ADVANCE, SKIP = -1, -2  # in place of a choice: let time pass from the beginning on, or leave this run alone
 _SPARE = 64
@@ -105,6 +109,26 @@ def refill(cores: Core, places: Place | None, first_state: State, run: int, firs
             getattr(places, name)[run] = getattr(first_state.place, name)
 
 
+def part_of(engine: Engine, problem: Problem, workload: Workload, first: int) -> Engine:
+    """A run over some jobs of a problem that is posed, from a place on, without posing them anew.
+
+    `engine` is any run on that platform, at its beginning; `workload` are the jobs.
+    """
+    count = len(workload)
+    cores, places = stacked(problem.state, 1, count)
+    refill(cores, places, problem.state, 0, first, count)
+    place = None
+    if places is not None:
+        own = [name for name, array in places._asdict().items() if name not in _SHARED and array is not None]
+        place = places._replace(**{name: getattr(places, name)[0] for name in own})
+    state = problem.state._replace(core=Core(*(array[0] for array in cores)), place=place)
+    part = engine.fork()
+    part.workload, part.state = workload, state
+    part._problem = replace(problem, state=state, used=np.arange(count))
+    part._reserved_events = len(state.core.events)
+    return part
+
+
 @unlocked
 def step_many(
     cores: Core,
@@ -129,7 +153,7 @@ def step_many(
                 cores.clock[run], cores.jobs[run][:count], cores.fate[run][:count], cores.attempts[run][:count],
                 cores.events[run], cores.running[run], cores.waiting[run][:count], cores.words[run][:words],
             )  # fmt: skip
-            status[run] = _step_one(
+            status[run] = step_one(
                 core, _place_of(places, run), actions[run], total, tariff, seen[run], mask[run], jobs[run], ledger[run]
             )
 
@@ -153,7 +177,7 @@ def _of_run(arrays: Array | None, run: int) -> Array | None:
 
 
 @compiled
-def _step_one(
+def step_one(
     core: Core,
     place: Place | None,
     action: int,
@@ -164,6 +188,7 @@ def _step_one(
     jobs: Array,
     ledger: Array,
 ) -> int:
+    """Act, let time pass to the next decision, look; the status is `DECIDE`, `DONE`, or that of the instant."""
     window = len(jobs)
     state = State(core, place, None, None, None, None, None, None, None, None, None, None)
     status = DECIDE

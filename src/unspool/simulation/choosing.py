@@ -18,10 +18,12 @@ __all__ = ["GLOBALS", "LEDGER", "PER_JOB", "accrue", "anyone_fits", "look", "sta
 
 # Of the machine: free cores, queue, running jobs, the head's wait, cores beyond its need, free cores later (five).
 GLOBALS = 10
-# Of a job: it is there, it fits, cores, estimate, wait, wait beside estimate, whether it leaves the head its start.
-PER_JOB = 7
-# What is added up between decisions: bounded slowdown beyond 1, seconds waited, idle core-seconds, dollars, joules.
-LEDGER = 5
+# Of a job: it is there, it fits, cores, estimate, wait, wait beside estimate, whether it leaves the head its start,
+# the logarithm of its cores.
+PER_JOB = 8
+# What is added up between decisions: bounded slowdown beyond 1, seconds waited, idle core-seconds, dollars, joules,
+# the logarithm of bounded slowdown.
+LEDGER = 6
 
 _HORIZONS = (900.0, 3600.0, 14400.0, 43200.0, 86400.0)
 _HOUR_S = 3600.0
@@ -100,6 +102,7 @@ def look(core: Core, place: Place | None, total: float, seen: Array, mask: Array
         seen[first + 5] = wait / (wait + max(estimate, 1.0))
         is_harmless = at == 0 or now + estimate <= shadow or size <= extra
         seen[first + 6] = 1.0 if is_harmless else 0.0
+        seen[first + 7] = min(math.log1p(size) / math.log1p(total), 1.0)
     mask[window] = running > 0
 
 
@@ -156,5 +159,7 @@ def accrue(core: Core, before: float, total: float, tariff: Array, ledger: Array
             run_s = core.fate[job]["estimate"]
         was, waited = max(before - submit, 0.0), max(clock[0]["now"] - submit, 0.0)
         least = max(run_s, tariff[3])
-        ledger[0] += max((waited + run_s) / least, 1.0) - max((was + run_s) / least, 1.0)
+        slower, slow = max((waited + run_s) / least, 1.0), max((was + run_s) / least, 1.0)
+        ledger[0] += slower - slow
         ledger[1] += waited - was
+        ledger[5] += math.log(slower / slow)

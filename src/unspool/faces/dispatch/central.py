@@ -78,7 +78,7 @@ class CentralShortest(_Central):
     or more the order nears that of arrival.
     """
 
-    def __init__(self, ageing: float = 0.01) -> None:
+    def __init__(self, ageing: float = 0.001) -> None:
         if ageing < 0:
             raise InputError(f"ageing is {ageing}; expected 0 or more")
         self.ageing = ageing
