@@ -205,7 +205,7 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
          "Known: catalogue, columns, energy, format, kill_at_walltime, on_loss, outages, platform, policy, seed, "
          "selection, workload"),
         (["three.csv", "-p", "4", "-c", "nofile.toml"], "nofile.toml: cannot be read: No such file or directory"),
-        (["three.csv", "-p", "4", "--set", "seed"], "--set seed: expected KEY=VALUE"),
+        (["three.csv", "-p", "4", "--set", "seed"], "--set seed: expected KEY=VALUE, as in seed=1"),
         (["three.csv", "-p", "4", "--set", "seed=x"], "setting seed: expected int, got str"),
         (["three.csv", "-p", "4", "--set", "policy=[]"], "policy: the list is empty; name one scheduler or more"),
         (["three.csv", "-p", "4", "--seed", "-1"], "setting seed: expected int >= 0"),
