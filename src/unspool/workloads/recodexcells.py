@@ -112,9 +112,7 @@ def numbered(texts: pl.Series) -> tuple[npt.NDArray[np.int64], pl.Series]:
         return np.arange(1, len(texts) + 1), texts
     # Views of a few texts would keep all texts of the block in memory, so they are copied.
     distinct = pl.Series(texts.name, distinct.to_list(), pl.String)
-    places = pl.DataFrame({"text": distinct}).with_row_index("number", offset=1)
-    told = pl.DataFrame({"text": texts}).join(places, on="text", how="left", maintain_order="left")
-    return told["number"].cast(pl.Int64).to_numpy(), distinct
+    return texts.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64).to_numpy() + 1, distinct
 
 
 def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -> Iterator[_Block]:
