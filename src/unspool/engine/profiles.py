@@ -47,7 +47,7 @@ from unspool.workloads.references import parts_first, reached, references, spans
 from unspool.workloads.smpi_traces import SmpiTrace, read_smpi_trace
 from unspool.workloads.usage_trace import Phase, read_usage_trace
 
-__all__ = ["Programs", "fluid_of", "grow_fluid", "no_programs", "with_program"]
+__all__ = ["Programs", "add_task", "fluid_of", "grow_fluid", "no_programs", "with_program"]
 
 _SPREADS = {"each": kinds.EACH, "total": kinds.TOTAL, "total-v4": kinds.TOTAL_V4}
 _MOST_RECEIVERS = 62  # bits of a mask
@@ -394,7 +394,7 @@ class _Writer:
                 extra, count = storage, size + 1
         cpu, com = np.zeros(count), np.zeros((count, count))
         for member in members:
-            _add(cpu, com, member, self.profiles[member], size)
+            add_task(cpu, com, member, self.profiles[member], size)
         return self.matrix(cpu.tolist(), com.ravel().tolist(), extra)
 
     def storage(self, name: str, label: str) -> int:
@@ -433,7 +433,7 @@ def _refuse_other_size(name: str, profile: Task, size: int) -> None:
         )
 
 
-def _add(cpu: Array, com: Array, name: str, profile: Profile, size: int) -> None:
+def add_task(cpu: Array, com: Array, name: str, profile: Profile, size: int) -> None:
     """Add a task to flops and bytes of so many executors, and perhaps a storage."""
     others = 1.0 - np.eye(size)
     match profile:

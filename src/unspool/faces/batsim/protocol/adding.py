@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unspool.engine.profiles import add_task
 from unspool.engine.state import Array, longer
 from unspool.errors import DecisionError, shown
 from unspool.faces.batsim.protocol.book import Entry
@@ -165,21 +166,14 @@ def _load(entry: Entry, name: str, profile: Profile, size: int) -> tuple[Array, 
     count = size + len(labels_of(profile))
     cpu, com = np.zeros(count), np.zeros((count, count))
     match profile:
-        case HomogeneousTask(flops, amount, spread):
-            parts, pairs = {"each": (1, 1), "total": (size, size * (size - 1)), "total-v4": (size, size)}[spread]
-            cpu[:] = flops / parts
-            com[:] = (1.0 - np.eye(size)) * (amount / max(pairs, 1))
-        case Task(all_flops, all_amounts):
-            if len(all_flops) not in (0, size) or len(all_amounts) not in (0, size**2):
-                raise DecisionError(
-                    f"job {entry.full}: profile '{shown(name)}' is a task of {len(all_flops)} executors, and has {size}"
-                )
-            cpu[:] = all_flops or 0.0
-            com[:] = np.reshape(all_amounts, (size, size)) if all_amounts else 0.0
-        case StorageTask(read, written, _, spread):
-            com[size, :size], com[:size, size] = read / (size if spread else 1), written / (size if spread else 1)
         case Staging(moved):
             com[size, size + 1] = moved
+        case Task(flops, amounts) if len(flops) not in (0, size) or len(amounts) not in (0, size**2):
+            raise DecisionError(
+                f"job {entry.full}: profile '{shown(name)}' is a task of {len(flops)} executors, and has {size}"
+            )
+        case HomogeneousTask() | StorageTask() | Task():
+            add_task(cpu, com, name, profile, size)
         case _:
             raise DecisionError(
                 f"job {entry.full}: additional_io_job can only be added to a task and be one, or both are sequences of "
