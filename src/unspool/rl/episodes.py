@@ -39,7 +39,6 @@ class Episodes:
             raise InputError(f"window is {window}; expected 1 job or more")
         if runs < 1 or not 1 <= threads <= runs:
             raise InputError(f"{runs} environments on {threads} threads; expected 1 or more, and no more threads")
-        problem = windows.posed()
         if not windows.is_plain:
             raise InputError(
                 f"{windows.log.name} on {windows.platform.name}: jobs that wait for others, share a network or run in "
@@ -48,7 +47,7 @@ class Episodes:
         self.windows, self.reward = windows, reward
         self.runs, self.window = runs, window
         self.most_steps = most_steps
-        self.batch = Batch(problem, runs, windows.most_jobs, window, GLOBALS + PER_JOB * window)
+        self.batch = Batch(windows.problem, runs, windows.most_jobs, window, GLOBALS + PER_JOB * window)
         self.seen, self.mask = self.batch.seen, self.batch.mask
         self.steps = np.zeros(runs, np.int64)
         self.returns = np.zeros(runs)

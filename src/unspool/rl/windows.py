@@ -51,7 +51,8 @@ class Windows:
         self.jobs, self.seconds = min(jobs, len(used)), seconds
         self._submit = self.log.table["submit_time"].to_numpy()
 
-    def posed(self) -> Problem:
+    @cached_property
+    def problem(self) -> Problem:
         """A run over all of the log, of which windows are parts."""
         return pose(self.log, self.platform)
 
@@ -65,17 +66,13 @@ class Windows:
         workload = self.workload(window)
         if not self.is_plain or not len(workload):
             return Engine(workload, self.platform)
-        return part_of(self._engine, self._problem, workload, window[0])
+        return part_of(self._engine, self.problem, workload, window[0])
 
     @cached_property
     def is_plain(self) -> bool:
         """Whether nothing but cores and machines matters: jobs do not wait for others, nor share a network or cloud."""
-        state = self._problem.state
+        state = self.problem.state
         return state.links is None and state.fluid is None and state.elastic is None
-
-    @cached_property
-    def _problem(self) -> Problem:
-        return self.posed()
 
     @cached_property
     def _engine(self) -> Engine:
