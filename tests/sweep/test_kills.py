@@ -1,6 +1,5 @@
 """kill -9 at any time, of the sweep or of a worker: nothing is lost but what was under way, and no run counts twice."""
 
-import math
 import os
 import signal
 import subprocess
@@ -14,60 +13,48 @@ from tests.sweep.sweeping import grid
 from tests.sweep.tiny import rows_of, same, thread_place, write_log, write_longer_log
 
 from unspool.sweep import grid_of, local_place, read_runs, run_sweep
-from unspool.sweep.store import Store
 from unspool.units import counted
 
 ROOT = Path(__file__).parents[2]
 
 
-def started(log, folder, runs, *more):
+def started(log, folder, runs, processes, *last):
+    arguments = [log, str(folder), *map(str, (runs, processes, *last))]
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.sweep.sweeping", log, str(folder), str(runs), *more], cwd=ROOT,
+        [sys.executable, "-m", "tests.sweep.sweeping", *arguments], cwd=ROOT,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
-def killed_again_and_again(tmp_path, kills, runs, *more):
-    """A sweep that is killed so often, and then left to end; returns its dataset and how many kills came in time.
+def killed_again_and_again(tmp_path, kills, runs, processes):
+    """A sweep that is killed so often, at a drawn change of its files, and then left to end; returns its dataset.
 
-    Two are killed when they have written rows; the shorter time that this took says when to kill the others.
+    A row is at least two changes: a sweep that is to be killed has more of them before it than its last one.
     """
-    log, folder, draw, hits, first_s = write_longer_log(tmp_path), tmp_path / "s", Random(13), 0, math.inf
-    for kill in range(kills):
-        began, process, parts = time.monotonic(), started(log, folder, runs, *more), len(Store(folder).parts())
-        if kill < 2:
-            while process.poll() is None and len(Store(folder).parts()) == parts:
-                time.sleep(0.02)
-            first_s = min(first_s, time.monotonic() - began)
-        else:
-            time.sleep(draw.uniform(0.3, 1.3) * first_s)
-        hits += process.poll() is None
-        process.kill()
-        process.communicate()
-    last = started(log, folder, runs, *more)
-    try:
-        _, said = last.communicate(timeout=500)
-    finally:
-        last.kill()
-        last.wait()
+    most = 2 * runs // (kills + 1)
+    log, folder, draw = write_longer_log(tmp_path), tmp_path / "s", Random(13)
+    for _ in range(kills):
+        killed = started(log, folder, runs, processes, draw.randint(1, most))
+        _, said = killed.communicate(timeout=500)
+        assert killed.returncode == -signal.SIGKILL, said.decode()[-2000:]
+    last = started(log, folder, runs, processes)
+    _, said = last.communicate(timeout=500)
     assert last.returncode == 0, said.decode()[-2000:]
-    return read_runs(folder), log, hits
+    return read_runs(folder), log
 
 
 def test_a_sweep_killed_three_times_ends_with_the_same_dataset(tmp_path):
-    found, log, hits = killed_again_and_again(tmp_path, 3, 400)
-    assert hits >= 2
-    assert len(found) == 400
-    assert found["key"].n_unique() == 400
-    assert same(found, run_sweep(grid(log, 400), tmp_path / "whole", thread_place()))
+    found, log = killed_again_and_again(tmp_path, 3, 200, 0)
+    assert len(found) == 200
+    assert found["key"].n_unique() == 200
+    assert same(found, run_sweep(grid(log, 200), tmp_path / "whole", thread_place()))
 
 
 @pytest.mark.slow
 def test_a_sweep_killed_twenty_times_ends_with_the_same_dataset(tmp_path):
-    found, log, hits = killed_again_and_again(tmp_path, 20, 2500, "2")
-    assert hits >= 18
-    assert found["key"].n_unique() == len(found) == 2500
-    assert same(found, run_sweep(grid(log, 2500), tmp_path / "whole", thread_place()))
+    found, log = killed_again_and_again(tmp_path, 20, 1000, 2)
+    assert found["key"].n_unique() == len(found) == 1000
+    assert same(found, run_sweep(grid(log, 1000), tmp_path / "whole", thread_place()))
 
 
 def test_a_run_that_kills_its_worker_is_a_row_and_the_others_go_on(tmp_path, monkeypatch):
@@ -97,7 +84,7 @@ def test_workers_that_cannot_start_are_given_up_soon(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
 def test_workers_do_not_outlive_a_killed_sweep(tmp_path):
-    process = started(write_longer_log(tmp_path), tmp_path / "s", 100_000, "1")
+    process = started(write_longer_log(tmp_path), tmp_path / "s", 100_000, 1)
     workers = []
     while process.poll() is None and not list((tmp_path / "s" / "runs").glob("part-*")):
         time.sleep(0.1)
