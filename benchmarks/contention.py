@@ -12,8 +12,9 @@ import numba
 import numpy as np
 import polars as pl
 
-from unspool.engine.activities import next_due, settle, take_due
+from unspool.engine.activities import settle, take_due
 from unspool.engine.compiled import compiled
+from unspool.engine.due import next_due
 from unspool.engine.tasks import begin_task, clear_task, send_to_all
 from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
 from unspool.model.network import Contention, Host, Link, Network

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.fluid_build import cluster
 
-from unspool.engine.activities import drop_activity, next_due, settle, take_due
+from unspool.engine.activities import drop_activity, settle, take_due
+from unspool.engine.due import next_due
 from unspool.engine.tasks import begin_task, clear_task
 from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
 from unspool.model.network import Contention

@@ -7,16 +7,16 @@ the heap, with the first end of its members.
 
 from __future__ import annotations
 
-import numpy as np
-
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.components import bound_rate, forget_passed_over, join, leave, soil, split
+from unspool.engine.due import schedule, unschedule
 from unspool.engine.levels import share_out
 from unspool.engine.sharing import alone
 from unspool.engine.state import NEVER, Array, Sharing
 from unspool.engine.usage import note_component, note_part, note_use
 
 __all__ = [
-    "FLOWS", "LATENT", "TIMER", "block_of", "done_fraction", "drop_activity", "has_slots", "new_slot", "next_due",
+    "FLOWS", "LATENT", "TIMER", "block_of", "done_fraction", "drop_activity", "has_slots", "new_slot",
     "set_speed", "settle", "start_flow", "start_timer", "take_due",
 ]  # fmt: skip
 
@@ -33,18 +33,10 @@ def _horizon(now: float) -> float:
 
 
 @compiled
-def next_due(rule: Array, heap: Array) -> float:
-    """When something happens next; rates must be up to date (`settle`)."""
-    if rule[0]["due"] == 0:
-        return NEVER
-    return heap[0]["time"]  # type: ignore[no-any-return]
-
-
-@compiled
 def start_timer(sharing: Sharing, owner: int, time: float) -> int:
     """Something that happens at a time; returns its slot. The caller has seen to it that there is room."""
     slot = new_slot(sharing.rule, sharing.activities, TIMER, owner)
-    _schedule(sharing.rule, sharing.activities, sharing.heap, slot, time)
+    schedule(sharing.rule, sharing.activities, sharing.heap, slot, time)
     return slot
 
 
@@ -54,9 +46,16 @@ def start_flow(sharing: Sharing, slot: int, now: float, latency: float) -> None:
     sharing.activities[slot]["left"] = 1.0
     sharing.activities[slot]["since"] = now
     if latency > 0.0:
-        _schedule(sharing.rule, sharing.activities, sharing.heap, slot, now + latency)
+        schedule(sharing.rule, sharing.activities, sharing.heap, slot, now + latency)
     else:
-        _join(sharing, slot, now)
+        _begin_to_share(sharing, slot, now)
+
+
+@compiled
+def _begin_to_share(sharing: Sharing, slot: int, now: float) -> None:
+    sharing.activities[slot]["kind"] = FLOWS
+    sharing.activities[slot]["since"] = now
+    join(sharing, slot)
 
 
 @compiled
@@ -107,318 +106,12 @@ def block_of(count: int) -> int:
     return kind
 
 
-# The heap: it knows where everybody stands.
-
-
-@inlined
-def _put(heap: Array, activities: Array, at: int, time: float, slot: int) -> None:
-    heap[at]["time"] = time
-    heap[at]["activity"] = slot
-    activities[slot]["place"] = at
-
-
-@compiled
-def _sift(activities: Array, heap: Array, length: int, at: int) -> None:
-    """Bring the entry at a place to where it belongs."""
-    time, slot = heap[at]["time"], heap[at]["activity"]
-    while at > 0 and heap[(at - 1) >> 1]["time"] > time:
-        above = (at - 1) >> 1
-        _put(heap, activities, at, heap[above]["time"], heap[above]["activity"])
-        at = above
-    while True:
-        child = 2 * at + 1
-        if child >= length:
-            break
-        if child + 1 < length and heap[child + 1]["time"] < heap[child]["time"]:
-            child += 1
-        if heap[child]["time"] >= time:
-            break
-        _put(heap, activities, at, heap[child]["time"], heap[child]["activity"])
-        at = child
-    _put(heap, activities, at, time, slot)
-
-
-@compiled
-def _schedule(rule: Array, activities: Array, heap: Array, slot: int, time: float) -> None:
-    """Something happens to an activity, or to the component that it leads, at this time and not at another."""
-    at = activities[slot]["place"]
-    if at < 0:
-        at = rule[0]["due"]
-        rule[0]["due"] = at + 1
-    heap[at]["time"] = time
-    heap[at]["activity"] = slot
-    _sift(activities, heap, rule[0]["due"], at)
-
-
-@compiled
-def _unschedule(rule: Array, activities: Array, heap: Array, slot: int) -> None:
-    at = activities[slot]["place"]
-    if at < 0:
-        return
-    activities[slot]["place"] = -1
-    last = rule[0]["due"] - 1
-    rule[0]["due"] = last
-    if at < last:
-        heap[at]["time"] = heap[last]["time"]
-        heap[at]["activity"] = heap[last]["activity"]
-        _sift(activities, heap, last, at)
-
-
-@inlined
-def _scheduled(activities: Array, heap: Array, slot: int) -> float:
-    at = activities[slot]["place"]
-    return heap[at]["time"] if at >= 0 else NEVER
-
-
-# Components: rings of activities, with a leader who knows how many there are.
-
-
-@compiled
-def _soil(rule: Array, activities: Array, dirty: Array, leader: int) -> None:
-    """The rates of a component are out of date."""
-    if activities[leader]["dirty"] != 0:
-        return
-    if rule[0]["dirty"] == len(dirty):
-        _forget_passed_over(rule, activities, dirty)
-    activities[leader]["dirty"] = 1
-    dirty[rule[0]["dirty"]] = leader
-    rule[0]["dirty"] += 1
-
-
-@compiled
-def _forget_passed_over(rule: Array, activities: Array, dirty: Array) -> None:
-    """Keep of the list of dirty components those that still are, each once."""
-    kept = 0
-    for at in range(rule[0]["dirty"]):
-        leader = dirty[at]
-        if activities[leader]["dirty"] == 1:
-            activities[leader]["dirty"] = 2
-            dirty[kept] = leader
-            kept += 1
-    for at in range(kept):
-        activities[dirty[at]]["dirty"] = 1
-    rule[0]["dirty"] = kept
-
-
-@compiled
-def _join(sharing: Sharing, slot: int, now: float) -> None:
-    """An activity begins to share: it and all that it meets become one component."""
-    activities, uses, resources, beside = sharing.activities, sharing.uses, sharing.resources, sharing.beside
-    activities[slot]["kind"] = FLOWS
-    activities[slot]["since"] = now
-    activities[slot]["rate"] = 0.0
-    activities[slot]["end"] = NEVER
-    activities[slot]["leader"] = slot
-    activities[slot]["next"] = slot
-    activities[slot]["before"] = slot
-    activities[slot]["size"] = 1
-    activities[slot]["gone"] = 0
-    activities[slot]["uneven"] = activities[slot]["is_uneven"]
-    _bound(sharing.rule, activities, sharing.elements, uses, resources, slot)
-    first = activities[slot]["element"]
-    for k in range(first, first + activities[slot]["elements"]):
-        resource = uses[k]
-        other = resources[resource]["first"]
-        if other >= 0 and activities[beside[other]["activity"]]["leader"] != activities[slot]["leader"]:
-            _unite(sharing, slot, beside[other]["activity"])
-        beside[k]["activity"] = slot
-        beside[k]["before"] = -1
-        beside[k]["next"] = other
-        if other >= 0:
-            beside[other]["before"] = k
-        resources[resource]["first"] = k
-    _count(sharing, slot, 1)
-    _soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
-
-
-@inlined
-def _count(sharing: Sharing, slot: int, sign: int) -> None:
-    """An activity begins to share (1), or shares no more (-1)."""
-    activities, uses, resources = sharing.activities, sharing.uses, sharing.resources
-    sharing.rule[0]["flows"] += sign
-    sharing.rule[0]["in_use"] += sign * activities[slot]["elements"]
-    first = activities[slot]["element"]
-    twins = first + activities[slot]["shared"]
-    for k in range(first, twins):
-        resources[uses[np.uint64(k)]]["users"] += sign
-    for k in range(twins, twins + activities[slot]["twins"]):
-        resources[uses[np.uint64(k)]]["twins"] += sign
-    for k in range(twins + activities[slot]["twins"], first + activities[slot]["elements"]):
-        resources[uses[np.uint64(k)]]["users"] += sign
-
-
-@compiled
-def _bound(rule: Array, activities: Array, elements: Array, uses: Array, resources: Array, slot: int) -> None:
-    """The most that the rate of an activity can be: one core a computation, and what its latencies allow."""
-    bound = activities[slot]["wire_bound"]
-    first = activities[slot]["element"]
-    for k in range(first, first + activities[slot]["elements"]):
-        resource = uses[k]
-        if resource < rule[0]["hosts"]:
-            bound = min(bound, resources[resource]["speed"] / elements[k]["weight"])
-    activities[slot]["bound"] = bound
-
-
-@compiled
-def _unite(sharing: Sharing, one: int, other: int) -> None:
-    """Make one component of two; the smaller takes the leader of the larger."""
-    activities = sharing.activities
-    leader, follower = activities[one]["leader"], activities[other]["leader"]
-    if activities[leader]["size"] < activities[follower]["size"]:
-        leader, follower = follower, leader
-    slot = follower
-    while True:
-        activities[slot]["leader"] = leader
-        slot = activities[slot]["next"]
-        if slot == follower:
-            break
-    last, last_follower = activities[leader]["before"], activities[follower]["before"]
-    activities[last]["next"] = follower
-    activities[follower]["before"] = last
-    activities[last_follower]["next"] = leader
-    activities[leader]["before"] = last_follower
-    activities[leader]["size"] += activities[follower]["size"]
-    activities[leader]["gone"] += activities[follower]["gone"]
-    activities[leader]["uneven"] += activities[follower]["uneven"]
-    activities[follower]["dirty"] = 0  # where it stands among the dirty, it is passed over
-    first = min(_scheduled(activities, sharing.heap, leader), _scheduled(activities, sharing.heap, follower))
-    _unschedule(sharing.rule, activities, sharing.heap, follower)
-    if first < NEVER:
-        _schedule(sharing.rule, activities, sharing.heap, leader, first)
-    _soil(sharing.rule, activities, sharing.dirty, leader)
-
-
-@compiled
-def _unlink(activities: Array, uses: Array, resources: Array, beside: Array, slot: int) -> None:
-    """Take the elements of an activity off their resources."""
-    first = activities[slot]["element"]
-    for k in range(first, first + activities[slot]["elements"]):
-        before, after = beside[k]["before"], beside[k]["next"]
-        if before >= 0:
-            beside[before]["next"] = after
-        else:
-            resources[uses[k]]["first"] = after
-        if after >= 0:
-            beside[after]["before"] = before
-
-
-@inlined
-def _leave(sharing: Sharing, slot: int) -> None:
-    """An activity shares no more."""
-    activities = sharing.activities
-    _unlink(activities, sharing.uses, sharing.resources, sharing.beside, slot)
-    _count(sharing, slot, -1)
-    if activities[slot]["next"] == slot:
-        activities[slot]["dirty"] = 0
-        _unschedule(sharing.rule, activities, sharing.heap, slot)
-    else:
-        _leave_others(sharing, slot)
-
-
-@compiled
-def _leave_others(sharing: Sharing, slot: int) -> None:
-    """An activity leaves a component in which there are others."""
-    activities = sharing.activities
-    leader = activities[slot]["leader"]
-    after = activities[slot]["next"]
-    before = activities[slot]["before"]
-    activities[before]["next"] = after
-    activities[after]["before"] = before
-    if leader == slot:
-        _crown(sharing, slot, after)
-        leader = after
-    activities[leader]["size"] -= 1
-    activities[leader]["gone"] += 1
-    activities[leader]["uneven"] -= activities[slot]["is_uneven"]
-    _soil(sharing.rule, activities, sharing.dirty, leader)
-
-
-@compiled
-def _crown(sharing: Sharing, old: int, leader: int) -> None:
-    """Another leads the component that the old leader has left."""
-    activities = sharing.activities
-    activities[leader]["size"] = activities[old]["size"]
-    activities[leader]["gone"] = activities[old]["gone"]
-    activities[leader]["uneven"] = activities[old]["uneven"]
-    activities[leader]["dirty"] = 0
-    activities[old]["dirty"] = 0
-    slot = leader
-    while True:
-        activities[slot]["leader"] = leader
-        slot = activities[slot]["next"]
-        if slot == leader:
-            break
-    at = activities[old]["place"]
-    activities[old]["place"] = -1
-    activities[leader]["place"] = at
-    if at >= 0:
-        sharing.heap[at]["activity"] = leader
-
-
-@compiled
-def _split(sharing: Sharing, leader: int) -> None:
-    """Search a component for parts that share nothing, and make each a component of its own, all of them dirty."""
-    activities, uses, resources, beside = sharing.activities, sharing.uses, sharing.resources, sharing.beside
-    members = sharing.members
-    sharing.rule[0]["mark"] += 1
-    mark = sharing.rule[0]["mark"]
-    in_all = activities[leader]["size"]
-    count = 0
-    slot = leader
-    for at in range(in_all):  # the ring is cut up below, so who is in it is put behind the room of one part
-        members[in_all + at] = slot
-        slot = activities[slot]["next"]
-    _unschedule(sharing.rule, activities, sharing.heap, leader)
-    for each in range(in_all):
-        seed = members[in_all + each]
-        if activities[seed]["mark"] == mark:
-            continue
-        activities[seed]["mark"] = mark
-        members[0] = seed
-        count = 1
-        at = 0
-        uneven = 0
-        while at < count:
-            slot = members[at]
-            at += 1
-            uneven += activities[slot]["is_uneven"]
-            first = activities[slot]["element"]
-            for k in range(first, first + activities[slot]["elements"]):
-                resource = uses[k]
-                if sharing.marks[resource] == mark:
-                    continue
-                sharing.marks[resource] = mark
-                other = resources[resource]["first"]
-                while other >= 0:
-                    met = beside[other]["activity"]
-                    if activities[met]["mark"] != mark:
-                        activities[met]["mark"] = mark
-                        members[count] = met
-                        count += 1
-                    other = beside[other]["next"]
-        for at in range(count):
-            slot = members[at]
-            activities[slot]["leader"] = seed
-            activities[slot]["next"] = members[at + 1 if at + 1 < count else 0]
-            activities[slot]["before"] = members[at - 1 if at > 0 else count - 1]
-        activities[seed]["size"] = count
-        activities[seed]["gone"] = 0
-        activities[seed]["uneven"] = uneven
-        if seed != leader:
-            activities[seed]["dirty"] = 0
-            activities[seed]["place"] = -1
-            _soil(sharing.rule, activities, sharing.dirty, seed)
-
-
-# Time.
-
-
 @compiled
 def settle(sharing: Sharing, now: float) -> None:
     """Bring the rates of all dirty components up to date."""
     rule, activities = sharing.rule, sharing.activities
     if rule[0]["dirty"] > 1:  # then all that parts of components add below has room
-        _forget_passed_over(rule, activities, sharing.dirty)
+        forget_passed_over(rule, activities, sharing.dirty)
     at = 0
     while at < rule[0]["dirty"]:
         leader = sharing.dirty[at]
@@ -427,7 +120,7 @@ def settle(sharing: Sharing, now: float) -> None:
             continue
         size, gone = activities[leader]["size"], activities[leader]["gone"]
         if gone > 0 and size > 1 and (size <= _FEW or 2 * gone >= size):
-            _split(sharing, leader)
+            split(sharing, leader)
         activities[leader]["dirty"] = 0
         if rule[0]["bin_s"] > 0.0:
             note_component(sharing, leader, now)
@@ -436,7 +129,7 @@ def settle(sharing: Sharing, now: float) -> None:
             activities[leader]["rate"] = alone(activities, sharing.elements, sharing.uses, sharing.resources, leader)
         else:
             share_out(sharing, leader)
-        _schedule(rule, activities, sharing.heap, leader, _first_end(activities, leader, now))
+        schedule(rule, activities, sharing.heap, leader, _first_end(activities, leader, now))
     rule[0]["dirty"] = 0
 
 
@@ -477,8 +170,8 @@ def take_due(sharing: Sharing, now: float) -> int:
         slot = heap[0]["activity"]
         kind = activities[slot]["kind"]
         if kind == LATENT:
-            _unschedule(rule, activities, heap, slot)
-            _join(sharing, slot, now)
+            unschedule(rule, activities, heap, slot)
+            _begin_to_share(sharing, slot, now)
             continue
         if kind == FLOWS:
             slot = _over_in(sharing, slot, horizon)
@@ -486,9 +179,9 @@ def take_due(sharing: Sharing, now: float) -> int:
                 continue
             if rule[0]["bin_s"] > 0.0:
                 note_use(sharing, slot, now, activities[slot]["left"])
-            _leave(sharing, slot)
+            leave(sharing, slot)
         else:
-            _unschedule(rule, activities, heap, slot)
+            unschedule(rule, activities, heap, slot)
         owner: int = activities[slot]["owner"]
         _give_back(sharing, slot)
         return owner
@@ -515,7 +208,7 @@ def _over_in(sharing: Sharing, leader: int, horizon: float) -> int:
         slot = activities[slot]["next"]
         if slot == leader:
             break
-    _schedule(sharing.rule, activities, sharing.heap, leader, first)
+    schedule(sharing.rule, activities, sharing.heap, leader, first)
     return -1
 
 
@@ -555,9 +248,9 @@ def drop_activity(sharing: Sharing, slot: int, now: float) -> None:
     if sharing.activities[slot]["kind"] == FLOWS:
         if sharing.rule[0]["bin_s"] > 0.0:
             note_part(sharing, slot, now)
-        _leave(sharing, slot)
+        leave(sharing, slot)
     else:
-        _unschedule(sharing.rule, sharing.activities, sharing.heap, slot)
+        unschedule(sharing.rule, sharing.activities, sharing.heap, slot)
     _give_back(sharing, slot)
 
 
@@ -570,6 +263,6 @@ def set_speed(sharing: Sharing, host: int, speed: float) -> None:
     k = resources[host]["first"]
     while k >= 0:
         slot = beside[k]["activity"]
-        _bound(sharing.rule, activities, sharing.elements, uses, resources, slot)
-        _soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
+        bound_rate(sharing.rule, activities, sharing.elements, uses, resources, slot)
+        soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
         k = beside[k]["next"]

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from unspool.engine import programs as kinds
+from unspool.engine import work as kinds
 from unspool.engine.mpi import Mpi
 from unspool.engine.state import (
     FLUID,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unspool.engine.activities import TIMER, done_fraction
-from unspool.engine.programs import EACH, HOMOGENEOUS, RECEIVE, REPLAY, SEQUENCE, deliver
+from unspool.engine.programs import deliver
 from unspool.engine.setup import grow
 from unspool.engine.state import RUNNING, Array, Fluid, longer
+from unspool.engine.work import EACH, HOMOGENEOUS, RECEIVE, REPLAY, SEQUENCE
 from unspool.errors import DecisionError
 from unspool.model.profile import Profile, Sequence
 from unspool.policies.base import Start

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unspool.engine.activities import next_due, settle, take_due
+from unspool.engine.activities import settle, take_due
 from unspool.engine.compiled import compiled
+from unspool.engine.due import next_due
 from unspool.engine.messages import ENDED
 from unspool.engine.mpi import Mpi
 from unspool.engine.replay import NO_SPACE, NO_WAY, begin_replay, go_on, has_ready, take_up

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.engine.activities import next_due, set_speed, settle, take_due
+from unspool.engine.activities import set_speed, settle, take_due
 from unspool.engine.compiled import compiled
+from unspool.engine.due import next_due
 from unspool.engine.state import NEVER, Array, Routes, Sharing
 from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send
 from unspool.engine.wiring import grow_sharing, routes_of, sharing_on

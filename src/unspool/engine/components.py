@@ -1,0 +1,249 @@
+"""Components: activities that share nothing with others, as rings with a leader who knows how many there are.
+
+Whoever joins or leaves makes a component dirty: its rates are out of date.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.due import schedule, scheduled, unschedule
+from unspool.engine.state import NEVER, Array, Sharing
+
+__all__ = ["bound_rate", "forget_passed_over", "join", "leave", "soil", "split"]
+
+
+@compiled
+def soil(rule: Array, activities: Array, dirty: Array, leader: int) -> None:
+    """The rates of a component are out of date."""
+    if activities[leader]["dirty"] != 0:
+        return
+    if rule[0]["dirty"] == len(dirty):
+        forget_passed_over(rule, activities, dirty)
+    activities[leader]["dirty"] = 1
+    dirty[rule[0]["dirty"]] = leader
+    rule[0]["dirty"] += 1
+
+
+@compiled
+def forget_passed_over(rule: Array, activities: Array, dirty: Array) -> None:
+    """Keep of the list of dirty components those that still are, each once."""
+    kept = 0
+    for at in range(rule[0]["dirty"]):
+        leader = dirty[at]
+        if activities[leader]["dirty"] == 1:
+            activities[leader]["dirty"] = 2
+            dirty[kept] = leader
+            kept += 1
+    for at in range(kept):
+        activities[dirty[at]]["dirty"] = 1
+    rule[0]["dirty"] = kept
+
+
+@compiled
+def join(sharing: Sharing, slot: int) -> None:
+    """An activity begins to share: it and all that it meets become one component."""
+    activities, uses, resources, beside = sharing.activities, sharing.uses, sharing.resources, sharing.beside
+    activities[slot]["rate"] = 0.0
+    activities[slot]["end"] = NEVER
+    activities[slot]["leader"] = slot
+    activities[slot]["next"] = slot
+    activities[slot]["before"] = slot
+    activities[slot]["size"] = 1
+    activities[slot]["gone"] = 0
+    activities[slot]["uneven"] = activities[slot]["is_uneven"]
+    bound_rate(sharing.rule, activities, sharing.elements, uses, resources, slot)
+    first = activities[slot]["element"]
+    for k in range(first, first + activities[slot]["elements"]):
+        resource = uses[k]
+        other = resources[resource]["first"]
+        if other >= 0 and activities[beside[other]["activity"]]["leader"] != activities[slot]["leader"]:
+            _unite(sharing, slot, beside[other]["activity"])
+        beside[k]["activity"] = slot
+        beside[k]["before"] = -1
+        beside[k]["next"] = other
+        if other >= 0:
+            beside[other]["before"] = k
+        resources[resource]["first"] = k
+    _count(sharing, slot, 1)
+    soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
+
+
+@inlined
+def _count(sharing: Sharing, slot: int, sign: int) -> None:
+    """An activity begins to share (1), or shares no more (-1)."""
+    activities, uses, resources = sharing.activities, sharing.uses, sharing.resources
+    sharing.rule[0]["flows"] += sign
+    sharing.rule[0]["in_use"] += sign * activities[slot]["elements"]
+    first = activities[slot]["element"]
+    twins = first + activities[slot]["shared"]
+    for k in range(first, twins):
+        resources[uses[np.uint64(k)]]["users"] += sign
+    for k in range(twins, twins + activities[slot]["twins"]):
+        resources[uses[np.uint64(k)]]["twins"] += sign
+    for k in range(twins + activities[slot]["twins"], first + activities[slot]["elements"]):
+        resources[uses[np.uint64(k)]]["users"] += sign
+
+
+@compiled
+def bound_rate(rule: Array, activities: Array, elements: Array, uses: Array, resources: Array, slot: int) -> None:
+    """The most that the rate of an activity can be: one core a computation, and what its latencies allow."""
+    bound = activities[slot]["wire_bound"]
+    first = activities[slot]["element"]
+    for k in range(first, first + activities[slot]["elements"]):
+        resource = uses[k]
+        if resource < rule[0]["hosts"]:
+            bound = min(bound, resources[resource]["speed"] / elements[k]["weight"])
+    activities[slot]["bound"] = bound
+
+
+@compiled
+def _unite(sharing: Sharing, one: int, other: int) -> None:
+    """Make one component of two; the smaller takes the leader of the larger."""
+    activities = sharing.activities
+    leader, follower = activities[one]["leader"], activities[other]["leader"]
+    if activities[leader]["size"] < activities[follower]["size"]:
+        leader, follower = follower, leader
+    slot = follower
+    while True:
+        activities[slot]["leader"] = leader
+        slot = activities[slot]["next"]
+        if slot == follower:
+            break
+    last, last_follower = activities[leader]["before"], activities[follower]["before"]
+    activities[last]["next"] = follower
+    activities[follower]["before"] = last
+    activities[last_follower]["next"] = leader
+    activities[leader]["before"] = last_follower
+    activities[leader]["size"] += activities[follower]["size"]
+    activities[leader]["gone"] += activities[follower]["gone"]
+    activities[leader]["uneven"] += activities[follower]["uneven"]
+    activities[follower]["dirty"] = 0  # where it stands among the dirty, it is passed over
+    first = min(scheduled(activities, sharing.heap, leader), scheduled(activities, sharing.heap, follower))
+    unschedule(sharing.rule, activities, sharing.heap, follower)
+    if first < NEVER:
+        schedule(sharing.rule, activities, sharing.heap, leader, first)
+    soil(sharing.rule, activities, sharing.dirty, leader)
+
+
+@compiled
+def _unlink(activities: Array, uses: Array, resources: Array, beside: Array, slot: int) -> None:
+    """Take the elements of an activity off their resources."""
+    first = activities[slot]["element"]
+    for k in range(first, first + activities[slot]["elements"]):
+        before, after = beside[k]["before"], beside[k]["next"]
+        if before >= 0:
+            beside[before]["next"] = after
+        else:
+            resources[uses[k]]["first"] = after
+        if after >= 0:
+            beside[after]["before"] = before
+
+
+@inlined
+def leave(sharing: Sharing, slot: int) -> None:
+    """An activity shares no more."""
+    activities = sharing.activities
+    _unlink(activities, sharing.uses, sharing.resources, sharing.beside, slot)
+    _count(sharing, slot, -1)
+    if activities[slot]["next"] == slot:
+        activities[slot]["dirty"] = 0
+        unschedule(sharing.rule, activities, sharing.heap, slot)
+    else:
+        _leave_others(sharing, slot)
+
+
+@compiled
+def _leave_others(sharing: Sharing, slot: int) -> None:
+    """An activity leaves a component in which there are others."""
+    activities = sharing.activities
+    leader = activities[slot]["leader"]
+    after = activities[slot]["next"]
+    before = activities[slot]["before"]
+    activities[before]["next"] = after
+    activities[after]["before"] = before
+    if leader == slot:
+        _crown(sharing, slot, after)
+        leader = after
+    activities[leader]["size"] -= 1
+    activities[leader]["gone"] += 1
+    activities[leader]["uneven"] -= activities[slot]["is_uneven"]
+    soil(sharing.rule, activities, sharing.dirty, leader)
+
+
+@compiled
+def _crown(sharing: Sharing, old: int, leader: int) -> None:
+    """Another leads the component that the old leader has left."""
+    activities = sharing.activities
+    activities[leader]["size"] = activities[old]["size"]
+    activities[leader]["gone"] = activities[old]["gone"]
+    activities[leader]["uneven"] = activities[old]["uneven"]
+    activities[leader]["dirty"] = 0
+    activities[old]["dirty"] = 0
+    slot = leader
+    while True:
+        activities[slot]["leader"] = leader
+        slot = activities[slot]["next"]
+        if slot == leader:
+            break
+    at = activities[old]["place"]
+    activities[old]["place"] = -1
+    activities[leader]["place"] = at
+    if at >= 0:
+        sharing.heap[at]["activity"] = leader
+
+
+@compiled
+def split(sharing: Sharing, leader: int) -> None:
+    """Search a component for parts that share nothing, and make each a component of its own, all of them dirty."""
+    activities, uses, resources, beside = sharing.activities, sharing.uses, sharing.resources, sharing.beside
+    members = sharing.members
+    sharing.rule[0]["mark"] += 1
+    mark = sharing.rule[0]["mark"]
+    in_all = activities[leader]["size"]
+    count = 0
+    slot = leader
+    for at in range(in_all):  # the ring is cut up below, so who is in it is put behind the room of one part
+        members[in_all + at] = slot
+        slot = activities[slot]["next"]
+    unschedule(sharing.rule, activities, sharing.heap, leader)
+    for each in range(in_all):
+        seed = members[in_all + each]
+        if activities[seed]["mark"] == mark:
+            continue
+        activities[seed]["mark"] = mark
+        members[0] = seed
+        count = 1
+        at = 0
+        uneven = 0
+        while at < count:
+            slot = members[at]
+            at += 1
+            uneven += activities[slot]["is_uneven"]
+            first = activities[slot]["element"]
+            for k in range(first, first + activities[slot]["elements"]):
+                resource = uses[k]
+                if sharing.marks[resource] == mark:
+                    continue
+                sharing.marks[resource] = mark
+                other = resources[resource]["first"]
+                while other >= 0:
+                    met = beside[other]["activity"]
+                    if activities[met]["mark"] != mark:
+                        activities[met]["mark"] = mark
+                        members[count] = met
+                        count += 1
+                    other = beside[other]["next"]
+        for at in range(count):
+            slot = members[at]
+            activities[slot]["leader"] = seed
+            activities[slot]["next"] = members[at + 1 if at + 1 < count else 0]
+            activities[slot]["before"] = members[at - 1 if at > 0 else count - 1]
+        activities[seed]["size"] = count
+        activities[seed]["gone"] = 0
+        activities[seed]["uneven"] = uneven
+        if seed != leader:
+            activities[seed]["dirty"] = 0
+            activities[seed]["place"] = -1
+            soil(sharing.rule, activities, sharing.dirty, seed)
