@@ -12,6 +12,7 @@ import pytest
 from tests.studio_server import LOG, Server, until
 
 from unspool.cli.app import app, run_command
+from unspool.sweep import read_runs
 
 VIEWERS = 50
 PLATFORM = """<?xml version="1.0"?>
@@ -177,6 +178,8 @@ def test_a_sweep_is_made_from_its_form_and_ranked(client, log):
     assert (end["state"], end["message"]) == ("done", "")
     page = client.get(f"runs/{id}").text
     assert "The best points, by mean wait" in page
+    assert "Go on with" not in page
+    assert "cannot go on where it ended" in client.post(f"runs/{id}/go-on").text
     assert page.count('<td class="text"><bdi>easy</bdi></td>') == 4
     assert "unspool sweep grid.toml --processes=1 -o result" in page
     assert "Which of 8 points has the lowest mean wait?" in client.get(f"runs/{id}/page").text
@@ -190,6 +193,22 @@ def test_a_sweep_of_which_all_runs_fail_is_told_as_failed(client, log):
     assert end["state"] == "failed"
     assert "all of 1 run failed, for example" in end["message"]
     assert "no job is left" in end["message"]
+
+
+@pytest.mark.slow
+def test_a_sweep_that_was_cancelled_goes_on_with_what_is_missing(client, server, log):
+    id = started(client, "sweep", log, policy=["fcfs", "easy"], platforms="8", replicas="1000", thin="0.9",
+                 processes="1")  # fmt: skip
+    runs = server.folder / "runs" / id / "result" / "runs"
+    until(lambda: list(runs.glob("part-*.parquet")), 120)
+    client.post(f"runs/{id}/cancel")
+    assert ended(client, id)["state"] == "cancelled"
+    kept = len(read_runs(runs.parent))
+    assert 0 < kept < 2000
+    assert "Go on with the runs that are missing" in client.get(f"runs/{id}").text
+    assert client.post(f"runs/{id}/go-on").status_code == 200
+    assert ended(client, id)["state"] == "done"
+    assert len(read_runs(runs.parent)) == 2000
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from unspool.errors import UnspoolError
 from unspool.studio.guard import Guard, TooLarge
 from unspool.studio.looks import Looks
 from unspool.studio.pages import compare, compare_start, home, new_run, problem, start_run, static
-from unspool.studio.runpages import cancel, page_of, remove, run_page, settings, state, states, zipped
+from unspool.studio.runpages import cancel, go_on, page_of, remove, run_page, settings, state, states, zipped
 from unspool.studio.runs import Runs
 from unspool.studio.uploadpages import read_as, remove_upload, upload, upload_page, upload_state
 from unspool.studio.uploads import Uploads
@@ -73,6 +73,7 @@ def make_app(folder: Path, token: str, port: int, *, workers: int, most_bytes: i
             Route("/runs/{id}/settings", settings),
             Route("/runs/{id}/zip", zipped),
             Route("/runs/{id}/cancel", cancel, methods=["POST"]),
+            Route("/runs/{id}/go-on", go_on, methods=["POST"]),
             Route("/runs/{id}/remove", remove, methods=["POST"]),
             Route("/compare", compare),
             Route("/compare", compare_start, methods=["POST"]),

@@ -19,7 +19,7 @@ from unspool.studio.figures import ranked, side_by_side
 from unspool.studio.pages import form_of, seen, shown_page, studio_of
 from unspool.studio.runs import ACTIVE, RESULT, Run
 
-__all__ = ["cancel", "page_of", "remove", "run_page", "settings", "state", "states", "zipped"]
+__all__ = ["cancel", "go_on", "page_of", "remove", "run_page", "settings", "state", "states", "zipped"]
 
 # The report runs its own script and nothing else: an origin of its own, from which no request gets past the guard.
 _REPORT_POLICY = (
@@ -36,7 +36,7 @@ def run_page(request: Request) -> Response:
     command = studio.runs.plain(shlex.join(["unspool", *run.arguments]))
     return shown_page(
         request, "run.html", run=run, state=now, is_active=now.state in ACTIVE,
-        has_page=studio.runs.page(run) is not None,
+        has_page=studio.runs.page(run) is not None, can_go_on=studio.runs.can_go_on(run),
         summaries=summaries, rows=side_by_side([summary for _, summary in summaries]), said=studio.runs.said(run),
         ranking=ranked(studio.runs.place(run) / RESULT / "ranking.csv") if now.state not in ACTIVE else None,
         command=command, settings=_settings_text(studio.runs.place(run) / run.settings),
@@ -105,6 +105,14 @@ async def cancel(request: Request) -> Response:
     await form_of(request)
     run = _run(request)
     studio_of(request).runs.cancel(run)
+    return seen(request, f"/runs/{run.id}")
+
+
+async def go_on(request: Request) -> Response:
+    """Begin again where a sweep ended."""
+    await form_of(request)
+    run = _run(request)
+    studio_of(request).runs.go_on(run)
     return seen(request, f"/runs/{run.id}")
 
 

@@ -6,7 +6,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import msgspec
 from unspool.errors import InputError
 from unspool.studio.uploads import ID
 from unspool.studio.workers import Workers, tail, told_by
+from unspool.sweep.store import Store
 
 __all__ = ["ACTIVE", "RESULT", "Run", "Runs", "State"]
 
@@ -86,8 +87,11 @@ class Runs:
         except OSError as error:
             shutil.rmtree(beside, ignore_errors=True)
             raise InputError(f"the run cannot be begun: {error.strerror or error}") from error
-        self._workers.start(id, words, place, lambda code: self._ended(id, code))
+        self._begin(run, words)
         return run
+
+    def _begin(self, run: Run, words: Sequence[str]) -> None:
+        self._workers.start(run.id, words, self.place(run), lambda code: self._ended(run.id, code))
 
     def all(self) -> list[Run]:
         """All runs, the newest first."""
@@ -131,6 +135,19 @@ class Runs:
     def cancel(self, run: Run) -> None:
         """End a run, and leave it in the list as cancelled."""
         self._workers.end(run.id)
+
+    def can_go_on(self, run: Run) -> bool:
+        """Whether a run ended too early and what it has written is of use: a sweep goes on with what is missing."""
+        is_begun = run.face == "sweep" and Store(self.place(run) / RESULT).is_there
+        return is_begun and self.state(run).state not in (*ACTIVE, "done")
+
+    def go_on(self, run: Run) -> None:
+        """Begin again where a run ended."""
+        if not self.can_go_on(run):
+            raise InputError("this run cannot go on where it ended; change it and run it again")
+        self._ends.pop(run.id, None)
+        (self.place(run) / _END).unlink(missing_ok=True)
+        self._begin(run, (*run.arguments, "--resume"))
 
     def remove(self, run: Run) -> None:
         """Forget a run that has ended, and delete its folder."""
