@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.extras import needs_sklearn, needs_torch
 from tests.faces.dispatch_build import jobs_csv
+from tests.faces.dispatch_cases import CASES, need_cases
 
 from unspool.errors import InputError
 from unspool.faces.dispatch.experiment import read_experiment
@@ -20,6 +21,7 @@ workers: [{active: true, limit: 30}, {active: true}, {active: false}, {active: t
 dispatcher: duration-filter
 metrics: [delay, prediction-error]
 """
+USERS = '[{class: user-experience, args: {ref_jobs: "@@ref_jobs", thresholds: [1.5, 3.0], yardstick: fixed}}]'
 NETWORK = {"layer_widths": [8], "training_interval": 100, "batch_size": 200, "training_epochs": 1}
 PREDICTORS = {
     "linear": {},
@@ -211,6 +213,31 @@ def test_boosting_beats_limits_zero_and_statistics_on_the_second_half(base, tmp_
         delays[name] = summary_of(run)["delay_avg"]
     assert min(errors, key=errors.get) == "b"
     assert delays["b"] < min(delays["limits"], delays["zero"])
+
+
+@pytest.mark.slow
+@needs_sklearn
+def test_one_model_predicts_best_and_decides_no_worse_on_the_clustered_jobs(tmp_path):
+    need_cases()
+    jobs = read_jobs(CASES / "data" / "release01-clustered_jobs.csv.gz")
+    refs = read_refs(CASES / "data" / "release01-ref-solutions.csv")
+    (tmp_path / "e.yaml").write_text(BASE.replace("[delay, prediction-error]", USERS).replace("false", "true"))
+    base, half = read_experiment(tmp_path / "e.yaml"), len(jobs) // 2
+    ways = {
+        "limits": {"duration_predictor": "limits"},
+        "zero": {"duration_predictor": "zero"},
+        "mean": {"duration_predictor": "index"},
+        "median": {"duration_predictor": {"class": "statistics", "args": {"statistic": "median", "failed": True}}},
+        # The quantile was chosen on the first half. It is grown less often than usual, to be quick.
+        "both": {"duration_predictor": {"class": "boosting", "args": {"interval": 1000}}, "dispatcher": FILTER_AT},
+    }
+    errors, delays, on_time = {}, {}, {}
+    for name, chosen in ways.items():
+        table = jobs_table(run_experiment(replace(base, content={**base.content, **chosen}), jobs, refs))[half:]
+        estimates, durations = (np.log1p(table[column].to_numpy()) for column in ("estimate", "duration"))
+        errors[name] = np.abs(estimates - durations).mean()
+        delays[name], on_time[name] = table["delay_s"].mean(), (table["experience"] == "on time").mean()
+    assert min(errors, key=errors.get) == min(delays, key=delays.get) == max(on_time, key=on_time.get) == "both"
 
 
 @needs_torch
