@@ -34,10 +34,11 @@ from unspool.workloads.recodex import read_jobs, read_refs
 HERE = Path(__file__).parent
 FILTER, SELECTOR, CENTRAL = "duration-filter", "selector", "central-shortest"
 MEDIAN = {"class": "statistics", "args": {"statistic": "median", "failed": True}}
-LOW = {"class": "boosting", "args": {"quantile": 0.2}}
+LOW, HIGH = ({"class": FILTER, "args": {"quantile": quantile}} for quantile in (0.2, 0.9))
 OPEN = tuple({"active": True} for _ in range(4))
 MOVING = ({"active": True, "limit": 30, "dynamic-limit": True, "limit-min": 5, "limit-max": 300, "aggression": 5},)
 # Dispatcher, predictor of durations, selector of workers; then what else differs from experiment.yaml.
+# "filter 0.2" holds limits against the quantile 0.2 of what is predicted.
 WAYS = {
     "shortest queue": ("shortest-queue", None, None),
     "filter, zero": (FILTER, "zero", None),
@@ -46,9 +47,14 @@ WAYS = {
     "filter, median": (FILTER, MEDIAN, None),
     "filter, linear": (FILTER, "linear", None),
     "filter, boosting": (FILTER, "boosting", None),
-    "filter, low boosting": (FILTER, LOW, None),
     "filter, network": (FILTER, "network", None),
     "filter, embedding": (FILTER, "embedding", None),
+    "filter 0.2, median": (LOW, MEDIAN, None),
+    "filter 0.2, linear": (LOW, "linear", None),
+    "filter 0.2, boosting": (LOW, "boosting", None),
+    "filter 0.9, median": (HIGH, MEDIAN, None),
+    "filter 0.9, linear": (HIGH, "linear", None),
+    "filter 0.9, boosting": (HIGH, "boosting", None),
     "filter, the truth": (FILTER, "oracle", None),
     "moving limit, mean": (FILTER, "index", None),
     "first to end, mean": (SELECTOR, "index", "greedy"),

@@ -6,7 +6,7 @@ from tests.faces.dispatch_build import jobs_csv, refs_csv
 from unspool.engine import draws as compiled_draws
 from unspool.faces.dispatch.draws import CHOICE, uniform
 from unspool.faces.dispatch.experiment import read_experiment
-from unspool.faces.dispatch.outputs import metrics_text
+from unspool.faces.dispatch.outputs import jobs_table, metrics_text
 from unspool.faces.dispatch.running import run_experiment, values_of
 from unspool.workloads.recodex import read_jobs, read_refs
 
@@ -56,6 +56,47 @@ def test_duration_filter_keeps_long_jobs_off_a_limited_worker(ran):
     workers = "workers: [{active: true, limit: 30}, {active: true}]\n"
     text = workers + "dispatcher: duration-filter\nduration_predictor: oracle\n"
     assert workers_of(ran(text, (0, 31), (0, 30), (0, 31))) == [1, 0, 1]
+
+
+def test_duration_filter_at_a_quantile_decides_by_it_and_tells_the_prediction(ran):
+    workers = "workers: [{active: true, limit: 30}, {active: true}]\nmetrics: [prediction-error]\n"
+    text = workers + "dispatcher: {class: duration-filter, args: {%s}}\nduration_predictor: "
+    text += "{class: statistics, args: {statistic: median}}\n"
+    # Half the limits are 10. Then the medians of 10, of 10 and 100, of 10 and twice 100; a tenth of the way up from 10
+    # these are 10, 10 + 0.1 * 90 and 10 + 0.2 * 90. The last job finds one before it on the first worker.
+    rows = [(0, 10), (20, 100), (200, 100), (400, 100), (400, 5)]
+    plain, low = ran(text % "", *rows), ran(text % "quantile: 0.1", *rows)
+    assert workers_of(plain) == [0, 0, 1, 1, 1]
+    assert starts_of(plain) == [0.0, 20.0, 200.0, 400.0, 500.0]
+    assert workers_of(low) == [0, 0, 0, 0, 1]
+    assert starts_of(low) == [0.0, 20.0, 200.0, 400.0, 400.0]
+    assert list(plain.outcome.estimate) == list(low.outcome.estimate) == [10.0, 10.0, 55.0, 100.0, 100.0]
+    assert figures(plain)["prediction_mae_s"] == figures(low)["prediction_mae_s"] == (90 + 45 + 95) / 5
+    assert jobs_table(low)["quantile"].to_list() == pytest.approx([10.0, 10.0, 19.0, 28.0, 28.0])
+    assert "quantile" not in jobs_table(plain).columns
+
+
+def test_a_mean_is_told_beside_a_quantile_of_the_same_durations(ran):
+    text = "workers: [{active: true, limit: 30}, {active: true}]\nduration_predictor: statistics\n"
+    text += "dispatcher: {class: duration-filter, args: {quantile: 0.5}}\n"
+    run = ran(text, (0, 20), (100, 25), (200, 90), (400, 1))
+    assert run.outcome.estimate[3] == 45.0
+    assert jobs_table(run)["quantile"][3] == 25.0
+    assert run.outcome.worker[3] == 0
+
+
+def test_a_predictor_of_ones_own_may_tell_quantiles(ran, tmp_path):
+    (tmp_path / "own.py").write_text(
+        "class Half:\n"
+        "    def predict_one(self, job):\n        return job.limits\n"
+        "    def serve_quantile(self, quantile):\n        self.share = quantile\n"
+        "    def predict_quantile(self, job):\n        return job.limits * self.share\n"
+    )
+    text = "workers: [{active: true, limit: 30}, {active: true}]\nduration_predictor: own.Half\n"
+    text += "dispatcher: {class: duration-filter, args: {quantile: 0.25}}\n"
+    run = ran(text, (0, 1, "a", 120), (0, 1, "a", 121))
+    assert workers_of(run) == [0, 1]
+    assert list(run.outcome.estimate) == [120.0, 121.0]
 
 
 def test_least_work_counts_seconds_and_not_jobs(ran):

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from tests.extras import needs_sklearn, needs_torch
 from tests.faces.dispatch_build import jobs_csv
+from tests.faces.dispatch_cases import CASES, need_cases
 
 from unspool.errors import InputError
 from unspool.faces.dispatch.experiment import read_experiment
-from unspool.faces.dispatch.outputs import metrics_text, summary_of, times_of, write_dispatched
+from unspool.faces.dispatch.outputs import jobs_table, metrics_text, summary_of, times_of, write_dispatched
 from unspool.faces.dispatch.running import run_experiment
 from unspool.workloads.generators import recodex, write_recodex
 from unspool.workloads.recodex import read_jobs, read_refs
@@ -20,6 +21,7 @@ workers: [{active: true, limit: 30}, {active: true}, {active: false}, {active: t
 dispatcher: duration-filter
 metrics: [delay, prediction-error]
 """
+USERS = '[{class: user-experience, args: {ref_jobs: "@@ref_jobs", thresholds: [1.5, 3.0], yardstick: fixed}}]'
 NETWORK = {"layer_widths": [8], "training_interval": 100, "batch_size": 200, "training_epochs": 1}
 PREDICTORS = {
     "linear": {},
@@ -34,7 +36,11 @@ SELECTORS = {
 }
 MARKS = {"boosting": needs_sklearn, "network": needs_torch, "embedding": needs_torch}
 EACH_PREDICTOR = [pytest.param(name, marks=MARKS.get(name, ())) for name in PREDICTORS]
-EACH_LEARNER = [*EACH_PREDICTOR, *(pytest.param(name, marks=needs_torch) for name in SELECTORS)]
+AT = "at 0.2 "  # before the name of a predictor: the filter goes by its quantile 0.2
+TOLD_AT = ("linear", "boosting", "network")  # by a model beside that learns at once, one that is grown, past errors
+EACH_QUANTILE = [pytest.param(AT + name, marks=MARKS.get(name, ())) for name in TOLD_AT]
+EACH_LEARNER = [*EACH_PREDICTOR, *EACH_QUANTILE, *(pytest.param(name, marks=needs_torch) for name in SELECTORS)]
+FILTER_AT = {"class": "duration-filter", "args": {"quantile": 0.2}}
 QNET = "worker_selectors.q_network_worker_selector.QNetworkWorkerSelector"
 
 
@@ -59,7 +65,8 @@ def with_parts(base, name, **more):
         given = {"class": name, "args": {**SELECTORS[name], **more}}
         chosen = {"dispatcher": "selector", "duration_predictor": "index", "worker_selector": given}
     else:
-        chosen = {"duration_predictor": {"class": name, "args": {**PREDICTORS[name], **more}}}
+        given = {"class": name.removeprefix(AT), "args": {**PREDICTORS[name.removeprefix(AT)], **more}}
+        chosen = {"duration_predictor": given, **({"dispatcher": FILTER_AT} if name.startswith(AT) else {})}
     return replace(base, content={**base.content, **chosen})
 
 
@@ -86,7 +93,7 @@ def test_shuffling_the_future_changes_no_past_decision(base, logs, name):
     assert one[past:] != two[past:]
 
 
-@pytest.mark.parametrize("name", EACH_PREDICTOR)
+@pytest.mark.parametrize("name", [*EACH_PREDICTOR, *EACH_QUANTILE])
 @pytest.mark.parametrize("size", [7, 256])
 def test_batches_decide_as_single_jobs_do(base, logs, name, size):
     alone = with_parts(base, name)
@@ -103,6 +110,43 @@ def test_what_was_learnt_is_saved_and_serves_another_log(base, logs, name, tmp_p
     taught = run_experiment(with_parts(base, name, load=kept), jobs, refs)
     errors = [summary_of(run)["prediction_log_error"] for run in (fresh, taught)]
     assert errors[1] < errors[0]  # it has seen these very jobs
+
+
+@pytest.mark.parametrize(
+    ("name", "alone"),
+    [("linear", "quantile"), pytest.param("boosting", "boosting", marks=needs_sklearn)],
+)
+def test_a_filter_at_a_quantile_decides_as_a_model_of_it_does_and_tells_the_median(base, logs, name, alone):
+    both = decisions(run_experiment(with_parts(base, AT + name), *logs))
+    of_it = decisions(run_experiment(with_parts(base, alone, quantile=0.2), *logs))
+    median = decisions(run_experiment(with_parts(base, name), *logs))
+    (both_to, told, both_start), (to, low, start), (median_to, _, _) = (
+        zip(*each, strict=True) for each in (both, of_it, median)
+    )
+    assert (both_to, both_start) == (to, start)
+    assert to != median_to
+    assert sum(told) > 1.1 * sum(low)
+
+
+@needs_torch
+def test_a_network_tells_a_low_quantile_by_how_wrong_it_was(base, logs):
+    run = run_experiment(with_parts(base, AT + "network"), *logs)
+    told, quantiles = np.asarray(run.outcome.estimate), jobs_table(run)["quantile"].to_numpy()
+    assert (quantiles[200:] < told[200:]).mean() > 0.95
+    assert 0.1 < (run.log.duration < quantiles)[200:].mean() < 0.3
+
+
+@pytest.mark.parametrize("name", [EACH_QUANTILE[0], EACH_QUANTILE[1]])
+def test_a_model_of_a_quantile_is_saved_beside_and_asked_for_by_its_quantile(base, logs, name, tmp_path):
+    kept, plain = str(tmp_path / "kept.npz"), str(tmp_path / "plain.npz")
+    run_experiment(with_parts(base, name, save=kept), *logs)
+    run_experiment(with_parts(base, name.removeprefix(AT), save=plain), *logs)
+    fresh, taught = (jobs_table(run_experiment(with_parts(base, name, load=file), *logs)) for file in (None, kept))
+    assert fresh["quantile"][0] == pytest.approx(fresh["estimate"][0])  # nothing is known yet but half the limits
+    assert taught["quantile"][0] < taught["estimate"][0]
+    run_experiment(with_parts(base, name.removeprefix(AT), load=kept), *logs)
+    with pytest.raises(InputError, match=r"plain\.npz: holds no model of the quantile 0\.2"):
+        run_experiment(with_parts(base, name, load=plain), *logs)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=needs_torch) for name in SELECTORS])
@@ -169,6 +213,31 @@ def test_boosting_beats_limits_zero_and_statistics_on_the_second_half(base, tmp_
         delays[name] = summary_of(run)["delay_avg"]
     assert min(errors, key=errors.get) == "b"
     assert delays["b"] < min(delays["limits"], delays["zero"])
+
+
+@pytest.mark.slow
+@needs_sklearn
+def test_one_model_predicts_best_and_decides_no_worse_on_the_clustered_jobs(tmp_path):
+    need_cases()
+    jobs = read_jobs(CASES / "data" / "release01-clustered_jobs.csv.gz")
+    refs = read_refs(CASES / "data" / "release01-ref-solutions.csv")
+    (tmp_path / "e.yaml").write_text(BASE.replace("[delay, prediction-error]", USERS).replace("false", "true"))
+    base, half = read_experiment(tmp_path / "e.yaml"), len(jobs) // 2
+    ways = {
+        "limits": {"duration_predictor": "limits"},
+        "zero": {"duration_predictor": "zero"},
+        "mean": {"duration_predictor": "index"},
+        "median": {"duration_predictor": {"class": "statistics", "args": {"statistic": "median", "failed": True}}},
+        # The quantile was chosen on the first half. It is grown less often than usual, to be quick.
+        "both": {"duration_predictor": {"class": "boosting", "args": {"interval": 1000}}, "dispatcher": FILTER_AT},
+    }
+    errors, delays, on_time = {}, {}, {}
+    for name, chosen in ways.items():
+        table = jobs_table(run_experiment(replace(base, content={**base.content, **chosen}), jobs, refs))[half:]
+        estimates, durations = (np.log1p(table[column].to_numpy()) for column in ("estimate", "duration"))
+        errors[name] = np.abs(estimates - durations).mean()
+        delays[name], on_time[name] = table["delay_s"].mean(), (table["experience"] == "on time").mean()
+    assert min(errors, key=errors.get) == min(delays, key=delays.get) == max(on_time, key=on_time.get) == "both"
 
 
 @needs_torch

@@ -109,6 +109,32 @@ def test_linear_model_finds_the_quantile_of_uniform_noise(quantile, expected):
     assert model.served().predict(np.zeros((1, 1)), NONE)[0] == pytest.approx(expected, abs=0.03)
 
 
+class Base:
+    """A model that says what the base is, whatever it learns."""
+
+    coded, is_online = (), True
+
+    def fit(self, rows, codes, targets):
+        self.is_fitted = True
+
+    def served(self):
+        return self
+
+    def predict(self, rows, codes):
+        return rows[:, -1]
+
+
+def test_where_no_model_tells_a_quantile_the_last_errors_do():
+    student = Learner(Base(), Features([(0,)], numbers=0), quantile=0.25)
+    for at in range(20):  # of users whom nobody knows, each a tenth later than the one before: 0, 0.1, ... 1.9
+        job = Sample((f"u{at}",), (), 60.0)
+        student.predict(at, job, float(at))
+        assert student.quantile_s(at) == pytest.approx(60.0)
+        student.learn(at, job, 61.0 * math.exp(at / 10) - 1.0, float(at))
+    assert student.predict(20, Sample(("new",), (), 60.0), 20.0) == pytest.approx(60.0)
+    assert student.quantile_s(20) == pytest.approx(61.0 * math.exp(0.4) - 1.0)  # a quarter of the way from 0 to 19
+
+
 @needs_sklearn
 def test_trees_say_what_scikit_learn_says_also_of_what_is_unknown():
     from sklearn.ensemble import HistGradientBoostingRegressor

@@ -92,14 +92,28 @@ class ShortestQueue(_Ties):
 
 
 class DurationFilter(_Ties):
-    """The fewest jobs among active workers whose limit admits the predicted duration, among all active if none does."""
+    """The fewest jobs among active workers whose limit admits the predicted duration, among all active if none does.
+
+    With `quantile` limits are held against that quantile of the predicted distribution: a low one refuses only what is
+    surely long, a high one admits only what is surely short. What is noted in the job stays the prediction.
+    """
 
     needs = ("duration_predictor",)
 
+    def __init__(self, ties: str = "lowest", quantile: float | None = None) -> None:
+        super().__init__(ties)
+        if quantile is not None and (isinstance(quantile, bool | str) or not 0.0 < quantile < 1.0):
+            raise InputError(f"quantile is {quantile}; expected a number between 0 and 1")
+        self.needs_quantile = quantile
+        self.quantiles: dict[int, float] = {}  # by rows of jobs, what limits were held against
+
     def dispatch(self, job: Job, workers: Workers, simulation: Any) -> None:
         """Give the job to a worker."""
-        estimate = simulation.duration_predictor.predict_duration(job)
+        predictor = simulation.duration_predictor
+        estimate = predictor.predict_duration(job)
         job.estimated_duration = estimate
+        if self.needs_quantile is not None:
+            estimate = self.quantiles[job.row] = predictor.predict_quantile(job)
         self.shortest(admitting(active_workers(workers), estimate), job, simulation).enqueue(job)
 
 

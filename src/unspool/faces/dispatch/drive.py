@@ -161,10 +161,22 @@ class Simulation:
             snapshot(ts, self.workers)
         self._next_tick = ts + self.period
 
-    def _dispatch_call(self) -> tuple[Call, bool]:
-        """The dispatcher's method, and whether it takes the simulation as its third argument."""
-        dispatch = self.dispatcher.dispatch
-        return dispatch, takes(dispatch, 3)
+    def _arrivals(self) -> Callable[[Job], None]:
+        """What is done with a job that arrives now: adapt to it, dispatch it, tell who wants to know."""
+        dispatch, workers = self.dispatcher.dispatch, self.workers
+        with_simulation = takes(dispatch, 3)
+
+        def arrived(job: Job) -> None:
+            if self._adapt:
+                self._adapt(job.spawn_ts, self.dispatcher, workers, job)
+            if with_simulation:
+                dispatch(job, workers, self)
+            else:
+                dispatch(job, workers)
+            for tell in self._on_dispatched:
+                tell(self, job)
+
+        return arrived
 
     def _finished(self, job: Job, index: int) -> None:
         """Note what became of a job and tell everybody who wants to know."""
@@ -180,6 +192,28 @@ class Simulation:
             tell(job)
         for tell in self._on_finish_sim:
             tell(self, job)
+
+    def _hear_refs(self, order: Sequence[RefJob]) -> None:
+        """Reference runs end one after the other in this order, of which only the first one left is looked at."""
+        self._ref_order = order
+        self._ref = 0
+        self._next_ref()
+
+    def _next_ref(self) -> None:
+        if self._ref < len(self._ref_order):
+            ref = self._ref_order[self._ref]
+            self._refs_due = ref.spawn_ts + ref.duration
+        else:
+            self._refs_due = math.inf
+
+    def _release(self) -> None:
+        """The next reference run ended."""
+        ref = self._ref_order[self._ref]
+        self._ref += 1
+        self._next_ref()
+        if ref.compilation_ok:
+            for tell in self._on_ref:
+                tell(self, ref)
 
     def _tick(self) -> None:
         for snapshot in self._on_snapshot:
@@ -203,14 +237,13 @@ class Lagging(Simulation):
     """The drive of Simdex, original and fork: callbacks come at the next arrival or tick, worker by worker."""
 
     def _order_refs(self, refs: Sequence[RefJob]) -> None:
-        # In the original the strategies look at the reference runs themselves.
-        self._ref_order = refs if self.compat == "fork" else ()
-        self._ref = 0
-        self._next_ref()
+        # In the original the strategies look at the reference runs themselves. In the order of the file a long one
+        # holds back those after it (B2.3).
+        self._hear_refs(refs if self.compat == "fork" else ())
 
     def _replay(self, jobs: Iterable[Job], count: int, progress: Callable[[int, int], None] | None) -> None:
         workers = self.workers
-        dispatch, with_simulation = self._dispatch_call()
+        arrived = self._arrivals()
         for number, job in enumerate(jobs):
             ts = job.spawn_ts
             if self.ts == 0.0:  # the tool's test for "not started", which is true again for every arrival at 0 (B2.2)
@@ -219,14 +252,7 @@ class Lagging(Simulation):
                 self._ticks(ts)
             self.ts = ts
             self._collect(ts)
-            if self._adapt:
-                self._adapt(ts, self.dispatcher, workers, job)
-            if with_simulation:
-                dispatch(job, workers, self)
-            else:
-                dispatch(job, workers)
-            for tell in self._on_dispatched:
-                tell(self, job)
+            arrived(job)
             if progress and not number % _TELL_EVERY:
                 progress(number, count)
         last = max([self.ts, *(worker.get_finish_ts() or 0.0 for worker in workers)])
@@ -254,20 +280,7 @@ class Lagging(Simulation):
             while worker.due <= ts:
                 self._finished(worker.next_job(), worker.index)
         while self._refs_due <= ts:
-            ref = self._ref_order[self._ref]
-            self._ref += 1
-            self._next_ref()
-            if ref.compilation_ok:
-                for tell in self._on_ref:
-                    tell(self, ref)
-
-    def _next_ref(self) -> None:
-        # Only the earliest in the order of the file is looked at: a long one holds back those after it (B2.3).
-        if self._ref < len(self._ref_order):
-            ref = self._ref_order[self._ref]
-            self._refs_due = ref.spawn_ts + ref.duration
-        else:
-            self._refs_due = math.inf
+            self._release()
 
 
 class Exact(Simulation):
@@ -286,13 +299,11 @@ class Exact(Simulation):
         return [TimedWorker(index, given, self, began) for index, given in enumerate(attributes)]
 
     def _order_refs(self, refs: Sequence[RefJob]) -> None:
-        self._ref_order = sorted(refs, key=lambda ref: ref.spawn_ts + ref.duration)
-        self._ref = 0
-        self._next_ref()
+        self._hear_refs(sorted(refs, key=lambda ref: ref.spawn_ts + ref.duration))
 
     def _replay(self, jobs: Iterable[Job], count: int, progress: Callable[[int, int], None] | None) -> None:
         workers, heads = self.workers, self._heads
-        dispatch, with_simulation = self._dispatch_call()
+        arrived = self._arrivals()
         self._give_out = hook(self.dispatcher, "give_out")
         is_started = False
         for number, job in enumerate(jobs):
@@ -305,14 +316,7 @@ class Exact(Simulation):
             if (heads and heads[0][0] <= ts) or self._next_tick < ts or self._refs_due <= ts:
                 self._advance(ts)
             self.ts = ts
-            if self._adapt:
-                self._adapt(ts, self.dispatcher, workers, job)
-            if with_simulation:
-                dispatch(job, workers, self)
-            else:
-                dispatch(job, workers)
-            for tell in self._on_dispatched:
-                tell(self, job)
+            arrived(job)
             if progress and not number % _TELL_EVERY:
                 progress(number, count)
         while heads:
@@ -359,21 +363,6 @@ class Exact(Simulation):
         else:
             return False
         return True
-
-    def _release(self) -> None:
-        ref = self._ref_order[self._ref]
-        self._ref += 1
-        self._next_ref()
-        if ref.compilation_ok:
-            for tell in self._on_ref:
-                tell(self, ref)
-
-    def _next_ref(self) -> None:
-        if self._ref < len(self._ref_order) and self._ref_order:
-            ref = self._ref_order[self._ref]
-            self._refs_due = ref.spawn_ts + ref.duration
-        else:
-            self._refs_due = math.inf
 
 
 def simulation_of(parts: Parts, workers: Sequence[Mapping[str, Any]], **settings: Any) -> Simulation:

@@ -107,11 +107,25 @@ class Experiment:
         for key in getattr(parts.dispatcher, "needs", ()):
             if present.get(key) is None:
                 raise InputError(f"{self.where('dispatcher')}: this dispatcher needs the key {key}, which is missing")
+        self._serve_quantile(parts)
         if getattr(parts.dispatcher, "is_late", False) and self.compat != "none":
             raise InputError(
                 f"{self.where('dispatcher')}: a dispatcher that binds late needs to hear of every finish at once, "
                 f"which compat: {self.compat} does not tell; leave compat out"
             )
+
+    def _serve_quantile(self, parts: Parts) -> None:
+        """Let the predictor know of a quantile that the dispatcher will ask for."""
+        quantile = getattr(parts.dispatcher, "needs_quantile", None)
+        if quantile is None:
+            return
+        if not all(hasattr(parts.predictor, method) for method in ("serve_quantile", "predict_quantile")):
+            name, _ = _component(self.content["duration_predictor"], self.where("duration_predictor"))
+            raise InputError(
+                f"{self.where('dispatcher')}: quantile is {quantile}, and the duration predictor {name} tells no "
+                "quantiles; take statistics, boosting, linear, quantile, network or embedding, or leave quantile out"
+            )
+        parts.predictor.serve_quantile(quantile)
 
 
 def read_experiment(path: str | os.PathLike[str], *, compat: str | None = None) -> Experiment:

@@ -50,8 +50,19 @@ class _Learned:
     def _model(self, seed: int) -> Model:
         raise NotImplementedError
 
+    def _model_of(self, quantile: float, seed: int) -> Model | None:
+        """A model of a quantile to stand beside; None where there is no such one, and past errors tell it."""
+        return None
+
     def _learner(self, seed: int) -> Learner:
-        return Learner(self._model(seed), Features(_LEVELS, numbers=2), **self._how)
+        quantile = self._how.get("quantile")
+        beside = None if quantile is None else self._model_of(quantile, seed)
+        return Learner(self._model(seed), Features(_LEVELS, numbers=2), beside=beside, **self._how)
+
+    def serve_quantile(self, quantile: float) -> None:
+        """Be ready to tell this quantile of durations too."""
+        self._how["quantile"] = quantile
+        self.learner = self._learner(0)
 
     def init(self, simulation: Any) -> None:
         """Begin with the seed of the run and the texts of its ids, and with what was saved."""
@@ -68,6 +79,10 @@ class _Learned:
     def predict_interval(self, job: Job) -> tuple[float, float]:
         """Between what a job that was predicted will run, in seconds; not of one that has ended."""
         return self.learner.interval_s(job.row)
+
+    def predict_quantile(self, job: Job) -> float:
+        """The quantile that is served, of a job that was predicted, in seconds; not of one that has ended."""
+        return self.learner.quantile_s(job.row)
 
     def predict_many(self, jobs: Sequence[Job]) -> list[float]:
         """The same durations for many jobs at once."""
@@ -131,13 +146,16 @@ class Boosting(_Learned):
         save: str | None = None,
         load: str | None = None,
     ) -> None:
-        self._given = (trees, learning_rate, leaves, least, quantile)
+        self._given, self._quantile = (trees, learning_rate, leaves, least), quantile
         super().__init__(
             interval=interval, window=window, delay_s=delay_s, factor=factor, coverage=coverage, save=save, load=load
         )
 
     def _model(self, seed: int) -> Model:
-        return Trees(*self._given, seed=seed)
+        return self._model_of(self._quantile, seed)
+
+    def _model_of(self, quantile: float, seed: int) -> Model:
+        return Trees(*self._given, quantile, seed)
 
 
 class Quantile(_Learned):
@@ -152,11 +170,14 @@ class Quantile(_Learned):
         save: str | None = None,
         load: str | None = None,
     ) -> None:
-        self._given = (quantile, learning_rate)
+        self._quantile, self._learning_rate = quantile, learning_rate
         super().__init__(interval=1, window=1, delay_s=0.0, factor=factor, coverage=coverage, save=save, load=load)
 
     def _model(self, seed: int) -> Model:
-        return LinearModel(*self._given)
+        return self._model_of(self._quantile, seed)
+
+    def _model_of(self, quantile: float, seed: int) -> Model:
+        return LinearModel(quantile, self._learning_rate)
 
 
 class Linear(Quantile):

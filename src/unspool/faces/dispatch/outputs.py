@@ -132,6 +132,8 @@ def jobs_table(run: Dispatched) -> pl.DataFrame:
         "estimate": np.asarray(outcome.estimate),
         "finish_order": order,
     }
+    if quantiles := getattr(run.simulation.dispatcher, "quantiles", None):
+        columns["quantile"] = [quantiles.get(row) for row in range(len(log))]
     verdicts = _verdicts(run)
     if verdicts is not None:
         columns["experience"] = pl.Series(np.asarray(_VERDICTS)[verdicts[np.maximum(order, 0)]])

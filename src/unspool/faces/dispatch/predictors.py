@@ -130,32 +130,45 @@ class Statistics:
             raise InputError(f"quantile is {quantile} and decay {decay}; expected 0 to 1, and decay above 0")
         self._levels = [tuple(_KEYS[name] for name in names[:count]) for count in range(len(names), 0, -1)]
         self._tables: list[dict[tuple[Any, ...], _Past]] = [{} for _ in self._levels]
-        self._share = 0.5 if statistic == "median" else quantile
-        self._is_sorted = statistic in ("median", "quantile")
+        self._share = {"median": 0.5, "quantile": quantile}.get(statistic)
+        self._served: float | None = None
         self._decay = decay if statistic == "decayed" else 1.0
         self.factor, self.failed = factor, failed
 
     def predict_one(self, job: Job) -> float:
         """How long the job will run, in seconds."""
+        return self._told(job, self._share)
+
+    def serve_quantile(self, quantile: float) -> None:
+        """Be ready to tell this quantile of durations too."""
+        self._served = quantile
+
+    def predict_quantile(self, job: Job) -> float:
+        """The quantile that is served, in seconds."""
+        return self._told(job, self._served)
+
+    def _told(self, job: Job, share: float | None) -> float:
+        """A quantile of what jobs like it took, or without a share their mean."""
         for names, table in zip(self._levels, self._tables, strict=True):
             past = table.get(tuple(getattr(job, name) for name in names))
             if past is not None:
-                return past.quantile(self._share) if self._is_sorted else past.total / past.weight
+                return past.total / past.weight if share is None else past.quantile(share)
         return job.limits * self.factor
 
     def learn_one(self, job: Job | RefJob, run_time_s: float) -> None:
         """A job or a reference run ended after so many seconds."""
         if not job.compilation_ok and not self.failed:
             return
+        is_sorted = self._share is not None or self._served is not None
         for names, table in zip(self._levels, self._tables, strict=True):
             values = [getattr(job, name, None) for name in names]
             if None in values:  # reference runs have no user, no group and no course
                 continue
-            table.setdefault(tuple(values), _Past()).add(run_time_s, self._decay, self._is_sorted)
+            table.setdefault(tuple(values), _Past()).add(run_time_s, self._decay, is_sorted)
 
 
 class _Past:
-    """Durations that were seen: a weighted sum, or all of them in order."""
+    """Durations that were seen: a weighted sum, and where quantiles are asked for all of them in order."""
 
     __slots__ = ("sorted", "total", "weight")
 
@@ -164,11 +177,10 @@ class _Past:
         self.sorted: list[float] = []
 
     def add(self, run_time_s: float, decay: float, is_sorted: bool) -> None:
+        self.total = self.total * decay + run_time_s
+        self.weight = self.weight * decay + 1.0
         if is_sorted:
             insort(self.sorted, run_time_s)
-        else:
-            self.total = self.total * decay + run_time_s
-            self.weight = self.weight * decay + 1.0
 
     def quantile(self, share: float) -> float:
         at = share * (len(self.sorted) - 1)
@@ -185,6 +197,9 @@ class Adapted:
         self.predict_duration = inner.predict_one
         self.system_monitor = self
         self._learn = getattr(inner, "learn_one", None)
+        for name in ("serve_quantile", "predict_quantile"):
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
 
     def init(self, simulation: Any) -> None:
         """Pass it on."""

@@ -46,7 +46,8 @@ def _pass_through(inputs: Array, sizes: Array, weights: Array, biases: Array, he
 
 def scaled(rows: Array) -> Array:
     """Rows of features as layers take them: small numbers, 0 for what is unknown (its count is 0 too)."""
-    return np.nan_to_num(rows, nan=0.0) * _SCALE
+    # nan_to_num says the same and takes three times as long, which counts where jobs are asked one by one.
+    return np.where(np.isnan(rows), 0.0, rows) * _SCALE
 
 
 class Layers(NamedTuple):

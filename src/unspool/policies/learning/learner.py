@@ -22,6 +22,7 @@ from unspool.policies.learning.features import Features, Sample, seconds_of
 __all__ = ["Learner", "Model", "Served", "Times"]
 
 _FORMAT = "unspool learner 1"
+_KINDS = ("model", "beside")  # what the arrays of each model are called by in a file
 _RESIDUALS = 1000  # of the last jobs, which say how wide an interval must be
 _FEWEST_RESIDUALS = 20
 
@@ -85,6 +86,7 @@ class _Asked:
     told: float
     low: float
     high: float
+    quantile: float
 
 
 class Learner:
@@ -92,7 +94,8 @@ class Learner:
 
     A job's features are those at its arrival, also when it is learnt. Until `least` jobs have ended the base is what
     is predicted. With `delay_s` a model that is trained at a time serves from so much later on, and no other training
-    begins until then.
+    begins until then. With `quantile` that quantile of a job's run time is told too: by `beside`, a model of it that is
+    trained and serves together with the first, or else by how wrong the last predictions were.
     """
 
     def __init__(
@@ -105,25 +108,30 @@ class Learner:
         least: int = 200,
         delay_s: float = 0.0,
         coverage: float = 0.8,
+        quantile: float | None = None,
+        beside: Model | None = None,
     ) -> None:
         if interval < 1 or window < 1 or least < 1:
             raise InputError(f"interval {interval}, window {window}, least {least}; expected 1 or more")
         if not delay_s >= 0.0 or not 0.0 < coverage < 1.0:
             raise InputError(f"delay_s is {delay_s}, coverage {coverage}; expected 0 or more, and between 0 and 1")
-        self.model, self.features = model, features
+        if quantile is not None and not 0.0 < quantile < 1.0:
+            raise InputError(f"quantile is {quantile}; expected a number between 0 and 1")
+        self.model, self.features, self.quantile = model, features, quantile
+        self._models = (model,) if beside is None else (model, beside)
         self.interval, self.least, self.delay_s, self.coverage = interval, least, delay_s, coverage
         self.times = Times()
         self.covered = self.judged = 0
         self._asked: dict[Hashable, _Asked] = {}
-        self._ahead: dict[Hashable, tuple[int, Array, Array, float]] = {}
+        self._ahead: dict[Hashable, tuple[int, Array, Array, list[float]]] = {}
         self._rows: deque[Array] = deque(maxlen=window)
         self._codes: deque[Array] = deque(maxlen=window)
         self._targets: deque[float] = deque(maxlen=window)
         self._numbers: list[dict[str, int]] = [{} for _ in model.coded]
         self._new = 0
-        self._served: Served | None = None
+        self._served: tuple[Served, ...] = ()  # of each model, none before the first training
         self._version = 0
-        self._next: tuple[float, Served] | None = None  # from when on, and what serves then
+        self._next: tuple[float, tuple[Served, ...]] | None = None  # from when on, and what serves then
         self._last: deque[float] = deque(maxlen=_RESIDUALS)
         self._sorted: list[float] = []
 
@@ -132,11 +140,10 @@ class Learner:
         began = time.perf_counter_ns()
         self._turn(now)
         row, codes = self.features.row(sample), self._codes_of(sample)
-        told = self._from_ahead(name, row, codes)
-        if told is None:
-            told = float(row[-1]) if self._served is None else float(self._served.predict(row[None], codes[None])[0])
+        told, *beside = self._from_ahead(name, row, codes) or self._told(row[None], codes[None])[0]
         low, high = self._around(told, self.coverage)
-        self._asked[name] = _Asked(row, codes, told, low, high)
+        quantile = beside[0] if beside else told + self._shift()
+        self._asked[name] = _Asked(row, codes, told, low, high, quantile)
         self.times.inferences += 1
         self.times.inference_ns += time.perf_counter_ns() - began
         return seconds_of(told)
@@ -144,7 +151,7 @@ class Learner:
     def predict_many(self, samples: Sequence[Sample]) -> list[float]:
         """The same for many jobs at once, with what is known now; each is what it would be alone."""
         rows, codes = self._stacked(samples)
-        return [seconds_of(each) for each in self._told(rows, codes).tolist()]
+        return [seconds_of(each[0]) for each in self._told(rows, codes)]
 
     def look_ahead(self, names: Sequence[Hashable], samples: Sequence[Sample]) -> None:
         """Predict jobs that are about to arrive, together.
@@ -155,7 +162,7 @@ class Learner:
             return
         began = time.perf_counter_ns()
         rows, codes = self._stacked(samples)
-        told = self._told(rows, codes).tolist()
+        told = self._told(rows, codes)
         self._ahead = {
             name: (self._version, row, code, each)
             for name, row, code, each in zip(names, rows, codes, told, strict=True)
@@ -170,6 +177,10 @@ class Learner:
         """
         asked = self._asked[name]
         return seconds_of(asked.low), seconds_of(asked.high)
+
+    def quantile_s(self, name: Hashable) -> float:
+        """The quantile of the run time of a job that was predicted and has not ended, in seconds."""
+        return seconds_of(self._asked[name].quantile)
 
     def learn(self, name: Hashable, sample: Sample, run_time_s: float, now: float) -> None:
         """A job ended now, after so many seconds; one that was never asked for counts with what is known now."""
@@ -193,16 +204,19 @@ class Learner:
 
     def _train(self, rows: Array, codes: Array, targets: Array, now: float) -> None:
         began = time.perf_counter_ns()
-        self.model.fit(rows, codes, targets)
-        trained = self.model.served()
+        for model in self._models:
+            model.fit(rows, codes, targets)
+        trained = self._all_served()
         self.times.trainings += 1
         self.times.training_ns += time.perf_counter_ns() - began
-        assert trained is not None
         if self.times.trainings == 1:
-            trained.predict(rows[:1], codes[:1])  # compiled now, not in the time of a question
+            trained[0].predict(rows[:1], codes[:1])  # compiled now, not in the time of a question
         if self._next is None:
             self._next = (now + self.delay_s, trained)
             self._turn(now)
+
+    def _all_served(self) -> tuple[Served, ...]:
+        return tuple(served for served in (model.served() for model in self._models) if served is not None)
 
     def _turn(self, now: float) -> None:
         """A model whose time has come serves."""
@@ -231,11 +245,12 @@ class Learner:
         rows = [self.features.row(sample) for sample in samples]
         return np.array(rows), np.array([self._codes_of(sample) for sample in samples])
 
-    def _told(self, rows: Array, codes: Array) -> Array:
-        base: Array = rows[:, -1]
-        return base if self._served is None else self._served.predict(rows, codes)
+    def _told(self, rows: Array, codes: Array) -> list[list[float]]:
+        """For each row what each model says of it, before the first training the base."""
+        columns = [served.predict(rows, codes) for served in self._served] or [rows[:, -1]] * len(self._models)
+        return [list(each) for each in zip(*(column.tolist() for column in columns), strict=True)]
 
-    def _from_ahead(self, name: Hashable, row: Array, codes: Array) -> float | None:
+    def _from_ahead(self, name: Hashable, row: Array, codes: Array) -> list[float] | None:
         ahead = self._ahead.get(name)
         if ahead is None or ahead[0] != self._version:
             return None
@@ -249,6 +264,13 @@ class Learner:
         most = len(residuals) - 1
         low = math.floor((1.0 - coverage) / 2 * most)
         return told + residuals[low], told + residuals[most - low]
+
+    def _shift(self) -> float:
+        """What the quantile lies above the prediction where no model tells it."""
+        residuals = self._sorted
+        if self.quantile is None or len(residuals) < _FEWEST_RESIDUALS:
+            return 0.0
+        return residuals[math.floor(self.quantile * (len(residuals) - 1))]
 
     def _judge(self, asked: _Asked, target: float) -> None:
         if math.isfinite(asked.high):
@@ -265,10 +287,14 @@ class Learner:
         told = {
             "format": _FORMAT, "model": type(self.model).__name__, "groups": self.features.state(), "new": self._new,
             "numbers": self._numbers, "levels": self.features.levels, "width": self.features.width,
+            "quantile": self.quantile if len(self._models) > 1 else None,
         }  # fmt: skip
         arrays = {
             "rows": np.array(self._rows), "codes": np.array(self._codes), "targets": np.array(self._targets),
-            "residuals": np.array(self._last), **{f"model_{key}": each for key, each in self.model.state().items()},
+            "residuals": np.array(self._last), **{
+                f"{kind}_{key}": each for kind, model in zip(_KINDS, self._models, strict=False)
+                for key, each in model.state().items()
+            },
         }  # fmt: skip
         with Path(path).open("wb") as file:
             np.savez_compressed(file, told=np.frombuffer(json.dumps(told).encode(), np.uint8), **arrays)
@@ -287,6 +313,10 @@ class Learner:
         found = (told.get("format"), told.get("model"), told.get("width"), told.get("levels"))
         if found != expected:
             raise InputError(f"{path}: holds {found[1]} with other features; expected {expected[1]} as it is here")
+        if len(self._models) > 1 and told.get("quantile") != self.quantile:
+            raise InputError(
+                f"{path}: holds no model of the quantile {self.quantile}; save one from a run that asks for it"
+            )
         self.features.restore(told["groups"])
         self._numbers, self._new = told["numbers"], told["new"]
         self._rows.extend(arrays["rows"])
@@ -294,8 +324,10 @@ class Learner:
         self._targets.extend(arrays["targets"].tolist())
         self._last.extend(arrays["residuals"].tolist())
         self._sorted = sorted(self._last)
-        self.model.restore({key.removeprefix("model_"): each for key, each in arrays.items()})
-        self._served = self.model.served()
+        for kind, model in zip(_KINDS, self._models, strict=False):
+            own = {key.removeprefix(f"{kind}_"): each for key, each in arrays.items() if key.startswith(f"{kind}_")}
+            model.restore(own)
+        self._served = self._all_served()
 
     def values(self) -> dict[str, Any]:
         """How often the truth was in the interval, and which share was meant to be."""
