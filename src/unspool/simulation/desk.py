@@ -146,7 +146,7 @@ class WorkersRun:
     def _make_room(self, count: int) -> None:
         """Room for so many jobs: those that have left make it.
 
-        Where many wait there is room for as many more, so that they are moved no more than once for each that comes.
+        Where many wait there is room for three times as many more, so that moving them is little for each that comes.
         """
         desk, jobs, workers, *_ = self._state
         used = int(desk["arrived"][0])
@@ -155,20 +155,19 @@ class WorkersRun:
         alive = np.flatnonzero(jobs["number"][:used] >= 0)
         moved = np.zeros(used + 1, np.int64)  # one more for -1, which is nobody
         moved[alive] = np.arange(len(alive))
-        kept = jobs.take(alive)
-        kept["next"] = np.where(kept["next"] < 0, -1, moved[kept["next"]])
         workers["first"], workers["last"] = moved[workers["first"]], moved[workers["last"]]
         waiting = self._waiting[: int(desk["queued"][0])]
         waiting["job"] = moved[waiting["job"]]
-        most = 2 * len(alive) + count
+        into, most = jobs, 4 * len(alive) + count
         if most > len(jobs):
-            jobs = np.empty(most, TASK)
-            self._state = self._state._replace(jobs=jobs, seen=np.empty(most, np.int64))
+            into = np.empty(most, TASK)
+            self._state = self._state._replace(jobs=into, seen=np.empty(most, np.int64))
             if self._late_binding is not None:
                 self._waiting = np.empty(most, ENTRY)
                 self._waiting[: len(waiting)] = waiting
-        jobs[: len(kept)] = kept
-        desk["arrived"] = len(kept)
+        kept = jobs.take(alive, out=into[: len(alive)], mode="clip")
+        kept["next"] = np.where(kept["next"] < 0, -1, moved[kept["next"]])
+        desk["arrived"] = len(alive)
 
     def _make_room_for_turns(self, until: float, jobs: int) -> None:
         """Room for every switch up to some time: one a tick, one a job, and all workers at the beginning."""

@@ -134,6 +134,7 @@ def _parts(
             break
         if block.misfit is not None:
             raise InputError(f"{path}, {block.misfit}")
+        del block, rows, values
     if not read:
         raise InputError(f"{path}: no {what}s, only the names of columns; expected one {what} a line")
 
@@ -165,10 +166,9 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -
         if not lines.text:
             continue
         if not header:
-            first, _, rest = lines.text.partition(b"\n")
-            header = tuple(cell.decode().strip() for cell in fields_of(first, _SEPARATOR))
-            _refuse_header(header, columns, path, int(lines.numbers[0]))
-            lines = Lines(rest, lines.numbers[1:])
+            number = int(lines.numbers[0])
+            header, lines = _header_of(lines)
+            _refuse_header(header, columns, path, number)
         cells = None if is_quoted else _even_cells(lines, header, columns, kept)
         whole, ragged = (
             (lines, []) if cells is not None else set_ragged_apart(lines, _SEPARATOR, len(header), quoted=is_quoted)
@@ -176,6 +176,7 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -
         texts = partial(_cells, whole.text, header, columns, dict.fromkeys(columns, pl.String()), is_quoted)
         if cells is not None or not ragged:
             yield _Block(header, texts() if cells is None else cells, whole.numbers, texts)
+            del lines, whole, cells, texts  # no block is kept while the next one is read
             continue
         until = int(np.searchsorted(whole.numbers, ragged[0].number))
         misfit = f"line {ragged[0].number}: {len(ragged[0].fields)} cells; expected {len(header)}, as in the first line"
@@ -234,6 +235,13 @@ def _irregular(lines: Lines) -> int:
     split = lines.text.split(b"\n")
     at = next((at for at, line in enumerate(split) if not are_quotes_regular(line + b"\n", _SEPARATOR)), 0)
     return int(lines.numbers[at])
+
+
+def _header_of(lines: Lines) -> tuple[tuple[str, ...], Lines]:
+    """The names of the columns, and the lines after them."""
+    first, _, rest = lines.text.partition(b"\n")
+    names = tuple(cell.decode().strip() for cell in fields_of(first, _SEPARATOR))
+    return names, Lines(rest, lines.numbers[1:])
 
 
 def _refuse_header(header: tuple[str, ...], columns: Mapping[str, Kind], path: AnyPath, line: int) -> None:

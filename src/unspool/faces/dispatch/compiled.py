@@ -98,9 +98,9 @@ def run_compiled(
     if codes is None or not all(is_filled(metric, simulation) for metric in simulation.metrics):
         return None
     pieces = _pieces(jobs)
-    first = next(pieces)
+    first = next(pieces, None)
     # Simdex begins anew with every arrival at time 0 (B2.2): that is left to the drive that has its rules.
-    if simulation.compat != "none" and first.spawn[0] == 0.0:
+    if first is None or (simulation.compat != "none" and first.spawn[0] == 0.0):
         return None
     is_kept = isinstance(jobs, JobLog)
     run = _begun(simulation, codes, refs)
