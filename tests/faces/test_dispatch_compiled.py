@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 from tests.faces.dispatch_build import jobs_csv, refs_csv
 from tests.faces.dispatch_cases import CASES, files, logs, need_cases, split
 
+from unspool.errors import InputError, RunError
 from unspool.faces.dispatch.compiled import ids_needed, run_compiled
 from unspool.faces.dispatch.experiment import read_experiment
 from unspool.faces.dispatch.outputs import jobs_table, metrics_text, summary_of
 from unspool.faces.dispatch.running import run_experiment
-from unspool.workloads.recodex import JOB_IDS, read_jobs, read_refs
+from unspool.workloads.files import read_blocks
+from unspool.workloads.recodex import JOB_IDS, JobFile, read_jobs, read_refs
 
 METRICS = """
 metrics:
@@ -73,6 +75,12 @@ def test_both_drives_agree(tmp_path_factory, compat, name, rows, runs):
     slow, fast = (run_experiment(experiment, *log, compiled=compiled) for compiled in (False, True))
     assert outcome(fast) == outcome(slow)
     assert metrics_text(fast) == metrics_text(slow)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read_blocks, "__defaults__", (200,))
+        pieces = run_experiment(experiment, JobFile(folder / "jobs.csv"), log[1])
+    assert isinstance(pieces.log, JobFile), "never read as a whole"
+    assert metrics_text(pieces, verbose=True) == metrics_text(fast, verbose=True)
+    assert summary_of(pieces) == summary_of(fast)
 
 
 def test_the_compiled_loop_is_taken_where_it_is_known(tmp_path):
@@ -126,7 +134,50 @@ def test_a_log_with_the_needed_ids_alone_gives_the_same_results(tmp_path, text, 
         run_experiment(experiment, read_jobs(tmp_path / "jobs.csv", ids=ids), refs)
         for ids in (JOB_IDS, needed, ("exercise",))
     ]
+    from_file = run_experiment(experiment, JobFile(tmp_path / "jobs.csv"), refs)
+    assert summary_of(from_file) == summary_of(runs[0])
+    assert metrics_text(from_file, verbose=True) == metrics_text(runs[0], verbose=True)
     for few in runs[1:]:
         assert (outcome(few), summary_of(few)) == (outcome(runs[0]), summary_of(runs[0]))
         assert metrics_text(few, verbose=True) == metrics_text(runs[0], verbose=True)
         assert jobs_table(few).equals(jobs_table(runs[0]))
+
+
+def test_what_became_of_each_job_is_not_kept_where_a_file_is_read_piece_by_piece(tmp_path):
+    (tmp_path / "jobs.csv").write_text(jobs_csv((100, 4), (101, 4)))
+    (tmp_path / "e.yaml").write_text("workers: 1\n" + EXPERIMENTS["shortest"] + "metrics: [delay]\n")
+    experiment, jobs = read_experiment(tmp_path / "e.yaml"), JobFile(tmp_path / "jobs.csv")
+    run = run_experiment(experiment, jobs)
+    assert (run.jobs, summary_of(run)["delay_avg"]) == (2, 1.5)
+    with pytest.raises(RunError, match=r"was not kept; run it on read_jobs\(\)"):
+        jobs_table(run)
+    assert run_experiment(experiment, JobFile(tmp_path / "jobs.csv", limit=1)).jobs == 1
+    assert jobs_table(run_experiment(experiment, jobs, compiled=False)).height == 2
+
+
+@pytest.mark.parametrize(
+    ("last", "says"),
+    [
+        ("j;s;g;t;a;r;w;u;50;0;9;0;1;1;5", "line 32: spawn_ts is 50, before"),
+        ("j;s;g;t;a;r;w;u;500;0;9;0;1;1;soon", "line 32: duration is 'soon'"),
+        ("j;s;g;t;a;r;w;u;500", "line 32: 9 cells; expected 15"),
+    ],
+)
+def test_a_bad_row_behind_many_good_ones_ends_a_run_with_its_line(tmp_path, monkeypatch, last, says):
+    monkeypatch.setattr(read_blocks, "__defaults__", (200,))
+    (tmp_path / "jobs.csv").write_text(jobs_csv(*((100 + at, 4) for at in range(30))) + last + "\n")
+    (tmp_path / "e.yaml").write_text("workers: 1\n" + EXPERIMENTS["shortest"] + "metrics: [delay]\n")
+    experiment = read_experiment(tmp_path / "e.yaml")
+    with pytest.raises(InputError, match=says):
+        run_experiment(experiment, JobFile(tmp_path / "jobs.csv"))
+    assert run_experiment(experiment, JobFile(tmp_path / "jobs.csv", limit=30)).jobs == 30
+
+
+@pytest.mark.parametrize("file", files("oracle_*/*.txt"))
+def test_pieces_of_a_file_print_what_the_tool_did_as_well(file, monkeypatch):
+    need_cases()
+    monkeypatch.setattr(read_blocks, "__defaults__", (1 << 14,))
+    dataset, experiment, kind = split(file)
+    jobs, refs = logs(dataset)
+    run = run_experiment(read_experiment(CASES / experiment, compat=kind), JobFile(jobs.path), refs)
+    assert metrics_text(run) == (CASES / file).read_text()

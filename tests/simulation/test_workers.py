@@ -1,6 +1,7 @@
 """Workers with queues of their own, and workers that take jobs when they are free."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.workers import late
 
-from unspool.engine.experience import judge, sum_in_order, uptime
+from unspool.engine.experience import METER, judge, sum_in_order, uptime
 from unspool.errors import RunError
 from unspool.policies.dispatchers.queues import (
     CATEGORY,
@@ -20,7 +21,7 @@ from unspool.policies.dispatchers.queues import (
     STATISTICS,
     ZERO,
 )
-from unspool.simulation.desk import MODES, Columns, run_workers
+from unspool.simulation.desk import MODES, Columns, WorkersRun
 from unspool.simulation.latebinding import CENTRAL_FIFO, CENTRAL_SHORTEST
 
 OPEN = math.inf
@@ -32,6 +33,18 @@ def columns(*rows):
     filled = [(*row, *(10.0, 1, 1, True)[len(row) - 2 :]) for row in rows]
     spawn, duration, limits, exercise, runtime, ok = (np.array(column) for column in zip(*filled, strict=True))
     return Columns(spawn.astype(float), duration.astype(float), ok, exercise, runtime, limits.astype(float))
+
+
+def run_workers(jobs, references, workers, at_once=2, **rules):
+    """A run whose jobs come so many at once: jobs in the order of arrival, and numbers in that of being seen to end."""
+    run = WorkersRun(references, workers, **rules)
+    stretches = [run.give(jobs[at : at + at_once]) for at in range(0, len(jobs), at_once)]
+    stretches.append(run.end())
+    finished = np.concatenate([stretch.finished for stretch in stretches])
+    return SimpleNamespace(
+        jobs=finished[np.argsort(finished["number"])], finished=finished, seen=finished["number"], run=run,
+        turns=np.concatenate([stretch.turns for stretch in stretches]), ticks=stretches[-1].ticks,
+    )  # fmt: skip
 
 
 def placed(found):
@@ -103,10 +116,12 @@ def test_simple_strategy_switches_a_worker_on_when_one_is_crowded_and_off_when_t
         (0, 1, 1),
         (2, 0, 0),
     ]
-    sums = np.zeros(2)
-    uptime(0.0, found.period, found.ticks, 2, found.turns, sums)
-    assert sums[0] == 60.0 * found.ticks
-    assert sums[1] == 60.0 * (2 * 2 + (found.ticks - 2))
+    meter = np.zeros(1, METER)
+    meter["active"] = 2
+    assert uptime(meter, 60.0, 1, found.turns) == 2  # the third is after the first tick
+    uptime(meter, 60.0, found.ticks, found.turns[2:])
+    assert meter["passed"] == 60.0 * found.ticks
+    assert meter["uptime"] == 60.0 * (2 * 2 + (found.ticks - 2))
 
 
 def test_ticks_cost_nothing_but_their_number():
@@ -119,9 +134,9 @@ def test_judgement_goes_by_what_finished_before():
     jobs = columns((0, 20, 10, 1, 1), (0, 5, 10, 1, 1), (0, 100, 10, 2, 1, False))
     found = run_workers(jobs, None, [(True, OPEN)], dispatcher=SHORTEST, predictor=ZERO)
     verdicts = np.zeros(3, np.int64)
-    judge(found.seen, found.jobs, found.known_before.copy(), 1.0, 2.0, verdicts)
+    judge(found.finished, np.zeros((4, 2)), 1.0, 2.0, verdicts)
     assert verdicts.tolist() == [0, 0, 1]  # waits 0, 20 (as long as the first took), 25 (limits of 10: 10, then 30)
-    assert sum_in_order(np.array([0.1] * 10)) == 0.9999999999999999
+    assert sum_in_order(np.array([0.1] * 9), 0.1) == 0.9999999999999999
 
 
 rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=25)
@@ -154,3 +169,60 @@ def test_queues_are_first_come_first_served_and_never_idle(rows, workers, mode):
             assert job["start"] == max(job["spawn"], free)
             free = job["finish"]
     assert sorted(found.seen.tolist()) == list(range(len(rows)))
+
+
+def overloaded(count):
+    """Jobs that come faster than they are served, of exercises that keep turning up."""
+    return columns(*((at, 2 + at % 3, 10 + at % 7, 1 + at * at % (1 + at // 9), 1 + at % 3) for at in range(count)))
+
+
+RUNS = {
+    "shortest": {"dispatcher": SHORTEST},
+    "statistics": {"dispatcher": FILTER, "predictor": STATISTICS, "period": 3.0},
+    "fork": {"dispatcher": FILTER, "predictor": STATISTICS, "mode": MODES["fork"], "period": 3.0},
+    "original": {"dispatcher": SHORTEST, "strategy": SIMPLE, "mode": MODES["original"], "period": 3.0},
+    "category": {"dispatcher": FILTER, "predictor": STATISTICS, "strategy": CATEGORY, "mode": MODES["original"]},
+    "central": {"dispatcher": SHORTEST, "late_binding": CENTRAL_FIFO},
+    "central-shortest": {
+        "dispatcher": SHORTEST, "predictor": STATISTICS, "late_binding": CENTRAL_SHORTEST, "ageing": 0.3,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNS)
+@settings(deadline=None, max_examples=30)
+@given(rows=rows, at_once=st.integers(1, 9), workers=st.integers(1, 3))
+def test_however_a_log_is_cut_all_comes_out_the_same(name, rows, at_once, workers):
+    spawn = np.cumsum([gap for gap, _ in rows]).astype(float)
+    jobs = columns(*((at, long, 10, 1 + long % 4, 1 + long % 2) for at, (_, long) in zip(spawn, rows, strict=True)))
+    references = columns((0, 30, 0, 3, 1), (1, 4, 0, 9, 1), (2, 5, 0, 1, 2, False))
+    staff = [(True, 4.0), *[(True, OPEN)] * workers]
+    whole = run_workers(jobs, references, staff, at_once=len(rows), **RUNS[name])
+    cut = run_workers(jobs, references, staff, at_once=at_once, **RUNS[name])
+    for field in ("spawn", "worker", "start", "finish", "estimate", "number"):
+        assert np.array_equal(cut.finished[field], whole.finished[field]), field
+    assert np.array_equal(cut.turns, whole.turns)
+    assert cut.ticks == whole.ticks
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_long_queue_is_carried_from_piece_to_piece(name):
+    jobs, staff = overloaded(600), [(True, 4.0), (True, OPEN)]
+    whole = run_workers(jobs, None, staff, at_once=600, **RUNS[name])
+    cut = run_workers(jobs, None, staff, at_once=7, **RUNS[name])
+    for field in ("worker", "start", "finish", "estimate", "number"):
+        assert np.array_equal(cut.finished[field], whole.finished[field]), field
+    assert len(whole.jobs) == 600
+
+
+def test_no_more_room_is_kept_than_for_what_waits_and_comes():
+    run = WorkersRun(None, [(True, OPEN)], dispatcher=SHORTEST)
+    for at in range(0, 5000, 10):
+        run.give(columns(*((at + more, 0.5) for more in range(10))))
+    assert len(run._state.jobs) <= 4 * 1 + 10
+
+
+def test_without_an_active_worker_the_job_that_waits_is_named_by_its_place_in_the_log():
+    run = {"dispatcher": SHORTEST, "late_binding": CENTRAL_FIFO}
+    with pytest.raises(RunError, match="job 1 found no active worker"):
+        run_workers(columns((0, 1), (1, 1), (2, 1)), None, [(False, OPEN)], at_once=1, **run)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unspool.errors import InputError, UnspoolError
-from unspool.workloads import lines, read_workload, recodexcells
-from unspool.workloads.recodex import REF_COLUMNS, read_jobs, read_recodex, read_refs, shared_ids
+from unspool.workloads import files, lines, read_workload, recodexcells
+from unspool.workloads.recodex import JOB_IDS, REF_COLUMNS, JobFile, read_jobs, read_recodex, read_refs, shared_ids
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases")) / "dispatch"
 JOB = {
@@ -211,8 +211,6 @@ def test_a_file_that_cannot_be_used_is_refused_in_a_sentence(tmp_path, text, say
 
 
 def test_rows_out_of_order_are_found_across_blocks(tmp_path, monkeypatch):
-    from unspool.workloads import files
-
     monkeypatch.setattr(files.read_blocks, "__defaults__", (200,))
     path = log(tmp_path, *({"spawn_ts": str(at), "exercise_id": f"e{at % 3}"} for at in range(100, 140)))
     assert read_jobs(path).exercise.tolist() == [at % 3 + 1 for at in range(40)]
@@ -343,6 +341,39 @@ def test_a_block_read_in_one_go_is_as_if_it_was_cut_into_texts(wrong, last, limi
         in_one_go, few = told(path), told(path, ["exercise"])
         patch.setattr(recodexcells, "_even_cells", lambda *_: None)
         assert in_one_go == few == told(path)
+
+
+def numbers_of(logs):
+    """All columns of logs, one behind the other."""
+    names = ("spawn", "duration", "limits", "correctness", "cpu_time", "compilation_ok", "line")
+    found = [[value for log in logs for value in getattr(log, name).tolist()] for name in names]
+    return found + [[number for log in logs for number in log.ids[name].tolist()] for name in JOB_IDS]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abcdef"), st.sampled_from(["u", "v", "é"])), min_size=1),
+    st.lists(st.sampled_from("axc"), max_size=3),
+    st.integers(150, 900),
+    st.sampled_from([None, 1, 7]),
+    st.sampled_from([("data.csv", "\n"), ("data.csv", "\r\n"), ("data.csv.gz", "\n")]),
+    st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_pieces_of_a_file_make_up_the_whole(rows, known, block_bytes, limit, form, ends):
+    (name, newline), now, given_rows = form, 0, []
+    for at, (gap, exercise, user) in enumerate(rows):
+        now += gap
+        given_rows.append({"submission_id": f"j{at}", "spawn_ts": str(now), "exercise_id": exercise, "user_id": user})
+    text = ("\ufeff" + text_of(given_rows).rstrip("\n") + "\n" * ends).replace("\n", newline)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder, name)
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        whole, file = read_jobs(path, limit), JobFile(path, limit)
+        if known:
+            refs = read_refs(log(Path(folder), *({"exercise_id": of} for of in known), base=REF, name="refs.csv"))
+            whole, file = whole.after(refs), file.after(refs)
+        patch.setattr(files.read_blocks, "__defaults__", (block_bytes,))
+        assert numbers_of(list(file.pieces())) == numbers_of([whole])
 
 
 def test_ids_that_nobody_asked_for_are_not_there_but_are_looked_at(tmp_path):

@@ -20,12 +20,13 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
-from unspool.faces.dispatch.compiled import ids_needed
+from unspool.faces.dispatch.compiled import is_compiled
 from unspool.faces.dispatch.experiment import read_experiment
 from unspool.faces.dispatch.outputs import metrics_text, summary_of, times_of, write_dispatched
 from unspool.faces.dispatch.running import run_experiment
 from unspool.results.store import check_free
-from unspool.workloads.recodex import JOB_IDS, read_jobs, read_refs
+from unspool.workloads.files import opened, told_of_reading
+from unspool.workloads.recodex import JobFile, JobLog, read_refs
 
 __all__ = ["dispatch"]
 
@@ -90,12 +91,19 @@ def dispatch(
     experiment = read_experiment(config, compat=compat)
     for text in experiment.notes:
         note(text)
-    with reading(data):
-        jobs = read_jobs(data, limit, ids_needed(experiment) if out is None else JOB_IDS)
+    with opened(data):  # a log that is not there is said first, though it is read last
+        jobs: JobLog | JobFile = JobFile(data, limit)
+    if out is not None or not is_compiled(experiment):
+        with reading(data):
+            jobs = jobs.whole()
     known = None if refs is None else read_refs(refs)
-    with Progress("dispatching") as progress:
+    with (
+        Progress("dispatching") as progress,
+        Progress(f"dispatching {data}", "MB", 1_000_000) as of_file,
+        told_of_reading(of_file),
+    ):
         run = run_experiment(experiment, jobs, known, seed=seed, progress=progress, compiling=compiling_announcement)
-    if (never := len(jobs) - run.outcome.finished) > 0:
+    if (never := run.jobs - run.outcome.finished) > 0:
         note(f"{counted(never, 'job')} never given to a worker by the dispatcher")
     for part, times in times_of(run).items():
         note(

@@ -140,7 +140,7 @@ def _of_results(cases: DispatchCases, file: str, compiled: bool) -> tuple[str, .
 def _of_trace(cases: DispatchCases, file: str, compiled: bool) -> tuple[str, ...]:
     """Of every job: its worker, its times and its place in the order of finishes; of the fork its estimate too."""
     run = cases.ran(file, compiled)
-    outcome, log = run.outcome, run.log
+    outcome, log = run.outcome, run.log.whole()
     header, *rows = cases.rows(file)
     if len(rows) != len(log):
         return (f"{len(log)} jobs, recorded {len(rows)}",)

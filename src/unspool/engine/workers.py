@@ -24,7 +24,7 @@ DESK = np.dtype(
         ("period", "f8"),
         ("next_tick", "f8"),
         ("ticks", "i8"),  # that have passed
-        ("arrived", "i8"),
+        ("arrived", "i8"),  # of the jobs at the desk
         ("seen", "i8"),  # jobs that were seen to finish
         ("released", "i8"),  # reference runs that are known
         ("turns", "i8"),  # of workers that were switched on or off
@@ -55,7 +55,7 @@ TASK = np.dtype(
         ("finish", "f8"),
         ("estimate", "f8"),
         ("next", "i8"),  # the one behind it in its queue, -1 for none
-        ("order", "i8"),  # its place among those that were seen to finish
+        ("number", "i8"),  # its place in the log; -1: it has left
     ],
     align=True,
 )
@@ -77,13 +77,13 @@ TURN = np.dtype([("ticks", "i8"), ("worker", "i8"), ("active", "i8")], align=Tru
 
 
 class Desk(NamedTuple):
-    """All of one run."""
+    """All of one run; with jobs that come piece by piece, those of the last piece and those that have not left."""
 
     desk: Array  # `DESK`
     jobs: Array  # `TASK`, in the order of arrival
     workers: Array  # `WORKER`
     references: Array  # `REFERENCE`, in the order in which they are released
-    known: Array  # [position, 2] sum and number of the durations of each exercise, then of each pair
+    known: Array  # [position, 2] sum and number of the durations of each exercise and of each pair
     seen: Array  # jobs in the order in which they were seen to finish
     turns: Array  # `TURN`
 
@@ -148,7 +148,6 @@ def _leave(desk: Desk, worker: int) -> None:
     workers[worker]["first"] = jobs[job]["next"]
     workers[worker]["count"] -= 1
     at = desk.desk[0]["seen"]
-    jobs[job]["order"] = at
     desk.seen[at] = job
     desk.desk[0]["seen"] = at + 1
 

@@ -15,7 +15,7 @@ from unspool.engine.workers import (
 )
 from unspool.policies.dispatchers.queues import CATEGORY, SIMPLE, STATISTICS, adapt_simply, choose, predict
 
-__all__ = ["EXACT", "FORK", "ORIGINAL", "run_desk"]
+__all__ = ["EXACT", "FORK", "ORIGINAL", "end_desk", "run_desk"]
 
 # What is seen when: in order at the instant it happens, or as Simdex does (spec dispatch, B2), in either version.
 EXACT, ORIGINAL, FORK = 0, 1, 2
@@ -23,31 +23,35 @@ EXACT, ORIGINAL, FORK = 0, 1, 2
 
 @compiled
 def run_desk(desk: Desk, until_job: int) -> bool:
-    """Run until so many jobs have arrived, or to the end where all have; False if a job found no active worker.
+    """Run until so many jobs have arrived; False if one found no active worker.
 
     The room for switches of workers is seen to by the caller: two a job and one a tick at the most.
     """
     rule, jobs = desk.desk, desk.jobs
     while rule[0]["arrived"] < until_job:
         job = rule[0]["arrived"]
-        if job == 0:
+        if jobs[job]["number"] == 0:
             _begin(desk)
         _advance(desk, jobs[job]["spawn"])
         _adapt(desk, job)
         jobs[job]["estimate"] = predict(desk, job)
         worker = choose(desk, job)
         if worker < 0:
-            rule[0]["failed"] = job + 1
+            rule[0]["failed"] = jobs[job]["number"] + 1
             return False
         enqueue(desk, job, worker)
         rule[0]["arrived"] = job + 1
-    if until_job == len(jobs):
-        end = rule[0]["now"]
-        for worker in range(len(desk.workers)):
-            if desk.workers[worker]["count"] > 0:
-                end = max(end, jobs[desk.workers[worker]["last"]]["finish"])
-        _advance(desk, end + rule[0]["period"])
     return True
+
+
+@compiled
+def end_desk(desk: Desk) -> None:
+    """All jobs have arrived: run to the end, and one period more."""
+    end = desk.desk[0]["now"]
+    for worker in range(len(desk.workers)):
+        if desk.workers[worker]["count"] > 0:
+            end = max(end, desk.jobs[desk.workers[worker]["last"]]["finish"])
+    _advance(desk, end + desk.desk[0]["period"])
 
 
 @compiled

@@ -10,17 +10,18 @@ from unspool.engine.state import NEVER, Array
 from unspool.engine.workers import Desk, learn, release_before, release_until
 from unspool.policies.dispatchers.queues import STATISTICS, predict
 
-__all__ = ["CENTRAL_FIFO", "CENTRAL_SHORTEST", "run_late"]
+__all__ = ["CENTRAL_FIFO", "CENTRAL_SHORTEST", "end_late", "run_late"]
 
 CENTRAL_FIFO, CENTRAL_SHORTEST = 0, 1
 
 
 @compiled
-def run_late(desk: Desk, waiting: Array, policy: int, ageing: float, until_job: int) -> bool:
-    """Run until so many jobs have arrived, or to the end where all have; False if no worker is active.
+def run_late(desk: Desk, waiting: Array, policy: int, ageing: float, until_job: int) -> None:
+    """Run until so many jobs have arrived.
 
-    `waiting` is a heap of (key, job). A job that is expected to take e seconds and has waited w is taken before those
-    with a larger e - ageing * w; that order never changes, so its key is e + ageing * arrival.
+    `waiting` is a heap of (key, job), of equal keys with the first to arrive on top. A job that is expected to take e
+    seconds and has waited w is taken before those with a larger e - ageing * w; that order never changes, so its key is
+    e + ageing * arrival.
     """
     rule, jobs = desk.desk, desk.jobs
     while rule[0]["arrived"] < until_job:
@@ -34,14 +35,18 @@ def run_late(desk: Desk, waiting: Array, policy: int, ageing: float, until_job: 
         if worker >= 0:
             _start(desk, job, worker)
         else:
-            key = jobs[job]["estimate"] + ageing * jobs[job]["spawn"] if policy == CENTRAL_SHORTEST else float(job)
+            key = jobs[job]["estimate"] + ageing * jobs[job]["spawn"] if policy == CENTRAL_SHORTEST else 0.0
             _push(rule, waiting, key, job)
         rule[0]["arrived"] = job + 1
-    if until_job == len(jobs):
-        _finish_until(desk, waiting, NEVER)
-        if rule[0]["queued"] > 0:
-            rule[0]["failed"] = waiting[0]["job"] + 1
-            return False
+
+
+@compiled
+def end_late(desk: Desk, waiting: Array) -> bool:
+    """All jobs have arrived: run to the end; False if no worker is active."""
+    _finish_until(desk, waiting, NEVER)
+    if desk.desk[0]["queued"] > 0:
+        desk.desk[0]["failed"] = desk.jobs[waiting[0]["job"]]["number"] + 1
+        return False
     return True
 
 
@@ -63,7 +68,6 @@ def _finish_until(desk: Desk, waiting: Array, time: float) -> None:
         rule[0]["now"] = earliest
         job = workers[ending]["first"]
         workers[ending]["count"] -= 1
-        jobs[job]["order"] = rule[0]["seen"]
         desk.seen[rule[0]["seen"]] = job
         rule[0]["seen"] += 1
         release_before(desk, earliest)

@@ -118,6 +118,7 @@ def plain_lines(path: AnyPath, comment: bytes | None = None, separator: bytes = 
         else:
             yield Lines(text, np.arange(first_line, first_line + marks.newlines), marks)
         first_line += marks.newlines
+        del block, text  # before the next one is read: its memory is that of this one
 
 
 def _texts(path: AnyPath) -> Iterator[str]:

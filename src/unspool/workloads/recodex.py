@@ -7,8 +7,8 @@ since a dispatcher that skips rows answers another question. Every column: docs/
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,11 +22,11 @@ from unspool.model.workload import Workload
 from unspool.workloads.accounting import with_distinct_ids
 from unspool.workloads.files import AnyPath
 from unspool.workloads.lines import first_record
-from unspool.workloads.recodexcells import Kind, Table, numbered, read_table
+from unspool.workloads.recodexcells import Kind, Table, numbered, read_pieces, read_table
 
 __all__ = [
-    "JOB_COLUMNS", "JOB_IDS", "REF_COLUMNS", "SHARED", "JobLog", "RefLog", "read_jobs", "read_recodex", "read_refs",
-    "recognises", "shared_ids",
+    "JOB_COLUMNS", "JOB_IDS", "REF_COLUMNS", "SHARED", "JobFile", "JobLog", "RefLog", "read_jobs", "read_recodex",
+    "read_refs", "recognises", "shared_ids",
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
@@ -152,6 +152,48 @@ class JobLog:
             raise InputError(f"{self.path}: changed while it was in use; run it again on a file that stays as it is")
         return found
 
+    def after(self, refs: RefLog) -> JobLog:
+        """The log with the numbers of `shared_ids`."""
+        return shared_ids(refs, self)[1]
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """Jobs that are still in their file: read piece by piece, so that no more than one piece need be in memory.
+
+    `texts` has the texts of each column of ids that have numbers already; those that are new get the next ones.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     log = Path(folder, "data.csv")
+    ...     _ = log.write_text(";".join(JOB_COLUMNS) + "\\nj7;s;g;t;e;r;long;ann;1000;1010;10;0;0.5;1;2.25\\n")
+    ...     [(piece.spawn.tolist(), piece.exercise.tolist()) for piece in JobFile(log).pieces(["exercise"])]
+    [([1000.0], [1])]
+    """
+
+    path: AnyPath
+    limit: int | None = None
+    texts: Mapping[str, pl.Series] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return Path(self.path).resolve().name
+
+    def pieces(self, ids: Collection[str] = JOB_IDS) -> Iterator[JobLog]:
+        """The jobs in their order, checked as by `read_jobs`: logs without texts, whose ids are numbered on."""
+        numbered = {f"{name}_id": self.texts[name] for name in ids if name in self.texts}
+        tables = read_pieces(self.path, JOB_COLUMNS, "job", self.limit, {f"{name}_id" for name in ids}, numbered)
+        return (JobLog(path=self.path, limit=self.limit, **_named(table)) for table in tables)
+
+    def whole(self) -> JobLog:
+        """All of the jobs, with all columns of ids."""
+        return read_jobs(self.path, self.limit)
+
+    def after(self, refs: RefLog) -> JobFile:
+        """The file with the numbers of `shared_ids`."""
+        return replace(self, texts={name: refs.texts[name] for name in SHARED if name in refs.texts})
+
 
 def read_jobs(path: AnyPath, limit: int | None = None, ids: Collection[str] = JOB_IDS) -> JobLog:
     """The jobs of a `data.csv`, packed or not; with `limit` no more than its first rows, which alone are checked.
@@ -248,8 +290,8 @@ def recognises(start: bytes) -> bool:
 
 def _named(table: Table) -> dict[str, Any]:
     """The columns of a file under our names: `user_id` is `user`, `spawn_ts` is `spawn`."""
-    ids = {name.removesuffix("_id"): table.columns[name] for name in table.texts}
-    columns = {name.removesuffix("_ts"): of for name, of in table.columns.items() if name not in table.texts}
+    ids = {name.removesuffix("_id"): of for name, of in table.columns.items() if name.endswith("_id")}
+    columns = {name.removesuffix("_ts"): of for name, of in table.columns.items() if not name.endswith("_id")}
     texts = {name.removesuffix("_id"): each for name, each in table.texts.items()}
     name = Path(table.path).resolve().name
     return {"name": name, "line": table.lines, "ids": ids, "texts": texts, "notes": table.notes, **columns}

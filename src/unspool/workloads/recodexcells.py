@@ -1,7 +1,8 @@
 """Cells of the logs of ReCodEx turned into columns of NumPy, block by block; the first one that is wrong is named.
 
-The texts of ids are numbered in each block and renumbered at the end, so that of a log of any length only numbers and
-distinct texts are kept. Ids that nobody asks for are looked at and left out.
+The texts of ids are numbered in each block and renumbered: at the end, where a whole file is read, so that of a log of
+any length only numbers and distinct texts are kept; or at once, where its blocks are given away one by one. Ids that
+nobody asks for are looked at and left out.
 
 A block without quotes and blank lines, of even width and with numbers where they belong, as nearly all are, is read by
 Polars in one go. Any other is cut into lines and texts first, which takes three times as long and tells what is wrong.
@@ -24,7 +25,7 @@ from unspool.workloads.delimited import plain_lines
 from unspool.workloads.files import AnyPath
 from unspool.workloads.lines import Lines, are_quotes_regular, count_marks, fields_of, set_ragged_apart
 
-__all__ = ["Kind", "Table", "numbered", "read_table"]
+__all__ = ["Kind", "Table", "numbered", "read_pieces", "read_table"]
 
 _SEPARATOR = b";"
 
@@ -53,7 +54,12 @@ class Table(NamedTuple):
     notes: tuple[str, ...]
 
 
-_Part = dict[str, tuple[npt.NDArray[Any], pl.Series | None]]  # by column its values and, of ids, the distinct texts
+class _Part(NamedTuple):
+    """Rows that are as they should be: by column the values and, of ids, the distinct texts; lines and notes."""
+
+    columns: dict[str, tuple[npt.NDArray[Any], pl.Series | None]]
+    lines: npt.NDArray[np.int64]
+    notes: tuple[str, ...]
 
 
 class _Block(NamedTuple):
@@ -76,28 +82,61 @@ def read_table(
 
     Of the columns of ids only those in `ids` are kept, all without it; the others are looked at all the same.
     """
+    return _joined(path, list(_parts(path, columns, what, limit, ids)))
+
+
+def read_pieces(
+    path: AnyPath,
+    columns: Mapping[str, Kind],
+    what: str,
+    limit: int | None,
+    ids: Collection[str],
+    texts: Mapping[str, pl.Series],
+) -> Iterator[Table]:
+    """The same rows, block by block, each a table without the texts of ids.
+
+    Ids are numbered on from block to block, after those of `texts`, which have numbers already.
+    """
+    numbers = {name: {text: at for at, text in enumerate(texts.get(name, ()), 1)} for name in ids}
+    for part in _parts(path, columns, what, limit, ids):
+        found = {
+            name: values if distinct is None else _numbered_on(values, distinct, numbers[name])
+            for name, (values, distinct) in part.columns.items()
+        }
+        yield Table(path, found, {}, part.lines, part.notes)
+
+
+def _numbered_on(values: npt.NDArray[np.int64], distinct: pl.Series, numbers: dict[str, int]) -> npt.NDArray[np.int64]:
+    """Numbers of texts that are those of all blocks so far."""
+    known = [numbers.setdefault(text, len(numbers) + 1) for text in distinct.to_list()]
+    return np.array(known, np.int64)[values - 1]
+
+
+def _parts(
+    path: AnyPath, columns: Mapping[str, Kind], what: str, limit: int | None, ids: Collection[str] | None
+) -> Iterator[_Part]:
+    """The rows of a file in blocks, checked, up to the limit."""
     if limit is not None and limit < 1:
         raise InputError(f"{path}: a limit of {limit} leaves no {what}; expected 1 or more")
     kept = [name for name, kind in columns.items() if kind is not Kind.ID or ids is None or name in ids]
-    parts: list[_Part] = []
-    lines: list[npt.NDArray[np.int64]] = []
-    notes: tuple[str, ...] = ()
-    left = limit
+    read = 0
     last: dict[str, float] = {}
     for block in _blocks(path, columns, kept):
-        notes = _notes(block.header, columns)
-        rows = block if left is None else block._replace(cells=block.cells.head(left))
+        rows = block if limit is None else block._replace(cells=block.cells.head(limit - read))
         values = _converted(rows, columns, path, last)
-        parts.append({name: _kept(values[name], columns[name]) for name in kept})
-        lines.append(block.lines[: len(rows.cells)])
-        left = None if left is None else left - len(rows.cells)
-        if left == 0:
+        read += len(rows.cells)
+        yield _Part(
+            {name: _kept(values[name], columns[name]) for name in kept},
+            block.lines[: len(rows.cells)],
+            _notes(block.header, columns),
+        )
+        if read == limit:
             break
         if block.misfit is not None:
             raise InputError(f"{path}, {block.misfit}")
-    if not sum(map(len, lines)):
+        del block, rows, values
+    if not read:
         raise InputError(f"{path}: no {what}s, only the names of columns; expected one {what} a line")
-    return _joined(path, parts, kept, np.concatenate(lines), notes)
 
 
 def numbered(texts: pl.Series) -> tuple[npt.NDArray[np.int64], pl.Series]:
@@ -127,10 +166,9 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -
         if not lines.text:
             continue
         if not header:
-            first, _, rest = lines.text.partition(b"\n")
-            header = tuple(cell.decode().strip() for cell in fields_of(first, _SEPARATOR))
-            _refuse_header(header, columns, path, int(lines.numbers[0]))
-            lines = Lines(rest, lines.numbers[1:])
+            number = int(lines.numbers[0])
+            header, lines = _header_of(lines)
+            _refuse_header(header, columns, path, number)
         cells = None if is_quoted else _even_cells(lines, header, columns, kept)
         whole, ragged = (
             (lines, []) if cells is not None else set_ragged_apart(lines, _SEPARATOR, len(header), quoted=is_quoted)
@@ -138,6 +176,7 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -
         texts = partial(_cells, whole.text, header, columns, dict.fromkeys(columns, pl.String()), is_quoted)
         if cells is not None or not ragged:
             yield _Block(header, texts() if cells is None else cells, whole.numbers, texts)
+            del lines, whole, cells, texts  # no block is kept while the next one is read
             continue
         until = int(np.searchsorted(whole.numbers, ragged[0].number))
         misfit = f"line {ragged[0].number}: {len(ragged[0].fields)} cells; expected {len(header)}, as in the first line"
@@ -196,6 +235,13 @@ def _irregular(lines: Lines) -> int:
     split = lines.text.split(b"\n")
     at = next((at for at, line in enumerate(split) if not are_quotes_regular(line + b"\n", _SEPARATOR)), 0)
     return int(lines.numbers[at])
+
+
+def _header_of(lines: Lines) -> tuple[tuple[str, ...], Lines]:
+    """The names of the columns, and the lines after them."""
+    first, _, rest = lines.text.partition(b"\n")
+    names = tuple(cell.decode().strip() for cell in fields_of(first, _SEPARATOR))
+    return names, Lines(rest, lines.numbers[1:])
 
 
 def _refuse_header(header: tuple[str, ...], columns: Mapping[str, Kind], path: AnyPath, line: int) -> None:
@@ -271,14 +317,12 @@ def _kept(values: pl.Series, kind: Kind) -> tuple[npt.NDArray[Any], pl.Series | 
     return numbered(values) if kind is Kind.ID else (values.to_numpy(), None)
 
 
-def _joined(
-    path: AnyPath, parts: list[_Part], names: list[str], lines: npt.NDArray[np.int64], notes: tuple[str, ...]
-) -> Table:
+def _joined(path: AnyPath, parts: list[_Part]) -> Table:
     """One table of all blocks, its ids numbered over all of them."""
     found: dict[str, npt.NDArray[Any]] = {}
     texts: dict[str, pl.Series] = {}
-    for name in names:
-        blocks = [part.pop(name) for part in parts]
+    for name in list(parts[0].columns):
+        blocks = [part.columns.pop(name) for part in parts]
         distinct = [text for _, text in blocks if text is not None]
         if distinct:
             numbers, texts[name] = numbered(pl.concat(distinct))
@@ -286,4 +330,4 @@ def _joined(
             found[name] = np.concatenate([numbers[at + of - 1] for at, (of, _) in zip(starts, blocks, strict=False)])
         else:
             found[name] = np.concatenate([values for values, _ in blocks])
-    return Table(path, found, texts, lines, notes)
+    return Table(path, found, texts, np.concatenate([part.lines for part in parts]), parts[-1].notes)

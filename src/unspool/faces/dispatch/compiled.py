@@ -7,23 +7,19 @@ in Python.
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from unspool.engine.experience import judge, sum_in_order, uptime
 from unspool.engine.state import Array
 from unspool.faces.dispatch import dispatchers, predictors, strategies
 from unspool.faces.dispatch.central import CentralFifo, CentralShortest
 from unspool.faces.dispatch.drive import Outcome, Simulation
 from unspool.faces.dispatch.experiment import Experiment
-from unspool.faces.dispatch.metrics.delay import Delay, Quantiles, Response, Slowdown
-from unspool.faces.dispatch.metrics.experience import ExperienceHistory, UserExperience
-from unspool.faces.dispatch.metrics.power import Power, Utilisation
+from unspool.faces.dispatch.filling import FILLERS, is_filled
 from unspool.faces.dispatch.names import target_of
 from unspool.policies.dispatchers.queues import (
     CATEGORY,
@@ -36,12 +32,13 @@ from unspool.policies.dispatchers.queues import (
     STATISTICS,
     ZERO,
 )
-from unspool.simulation.desk import MODES, Columns, DeskRun, run_workers
+from unspool.simulation.desk import MODES, Columns, Stretch, WorkersRun
 from unspool.simulation.latebinding import CENTRAL_FIFO, CENTRAL_SHORTEST
-from unspool.workloads.recodex import JOB_IDS, JobLog, RefLog
+from unspool.workloads.recodex import JOB_IDS, JobFile, JobLog, RefLog
 
-__all__ = ["ids_needed", "run_compiled"]
+__all__ = ["ids_needed", "is_compiled", "run_compiled"]
 
+_AT_ONCE = 1 << 16
 _IDS = ("exercise", "runtime")  # those of `_columns`
 
 _EARLY = {
@@ -72,35 +69,63 @@ class _Codes:
     ageing: float
 
 
+def is_compiled(experiment: Experiment) -> bool:
+    """Whether all components of an experiment are known to the compiled loop; with their arguments they may not be."""
+    targets = [target_of(key, name) for key, name in experiment.named()]
+    known = (*_EARLY, *_LATE, *_PREDICTORS, *_STRATEGIES, *FILLERS)
+    return {f"{each.__module__}:{each.__qualname__}" for each in known}.issuperset(targets)
+
+
 def ids_needed(experiment: Experiment) -> tuple[str, ...]:
     """The columns of ids to read for an experiment: a few where all of its components are compiled, else all.
 
     A component in Python may ask a job for any.
     """
-    targets = [target_of(key, name) for key, name in experiment.named()]
-    compiled = {
-        f"{each.__module__}:{each.__qualname__}" for each in (*_EARLY, *_LATE, *_PREDICTORS, *_STRATEGIES, *_FILL)
-    }
-    return _IDS if compiled.issuperset(targets) else JOB_IDS
+    return _IDS if is_compiled(experiment) else JOB_IDS
 
 
 def run_compiled(
     simulation: Simulation,
-    jobs: JobLog,
+    jobs: JobLog | JobFile,
     refs: RefLog | None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Outcome | None:
-    """What became of the jobs, with the metrics of the simulation filled in; None if the loop does not know a part."""
+    """What became of the jobs, with the metrics of the simulation filled in; None if the loop does not know a part.
+
+    Of jobs in a file that is not read yet nothing is kept but what metrics need, and how many there were.
+    """
     codes = _codes_of(simulation)
+    if codes is None or not all(is_filled(metric, simulation) for metric in simulation.metrics):
+        return None
+    pieces = _pieces(jobs)
+    first = next(pieces, None)
     # Simdex begins anew with every arrival at time 0 (B2.2): that is left to the drive that has its rules.
-    starts_at_zero = simulation.compat != "none" and len(jobs) > 0 and jobs.spawn[0] == 0.0
-    if codes is None or starts_at_zero or any(type(metric) not in _FILL for metric in simulation.metrics):
+    if first is None or (simulation.compat != "none" and first.spawn[0] == 0.0):
         return None
-    if any(not _is_known(metric, simulation) for metric in simulation.metrics):
-        return None
+    is_kept = isinstance(jobs, JobLog)
+    run = _begun(simulation, codes, refs)
+    outcome = Outcome(len(jobs) if isinstance(jobs, JobLog) else 0)
+    fillers = [FILLERS[type(metric)](metric, run, is_kept) for metric in simulation.metrics]
+
+    def tell(stretch: Stretch) -> None:
+        for fill in fillers:
+            fill(stretch)
+        if is_kept:
+            _keep(outcome, stretch.finished)
+        outcome.finished += len(stretch.finished)
+
+    for piece in chain([first], pieces):
+        tell(run.give(piece))
+        if progress is not None:
+            progress(run.arrived, len(jobs) if isinstance(jobs, JobLog) else run.arrived)
+    tell(run.end())
+    return outcome
+
+
+def _begun(simulation: Simulation, codes: _Codes, refs: RefLog | None) -> WorkersRun:
+    """A run in which no job has arrived yet."""
     wants_ticks = simulation.compat != "none" and (simulation.compat == "fork" or bool(simulation.metrics))
-    found = run_workers(
-        _columns(jobs, jobs.limits),
+    return WorkersRun(
         None if refs is None else _columns(refs),
         [(bool(worker.attributes.get("active")), _limit(worker)) for worker in simulation.workers],
         dispatcher=codes.dispatcher,
@@ -112,11 +137,7 @@ def run_compiled(
         has_ticks=wants_ticks or codes.strategy != NOBODY,
         late_binding=codes.late_binding,
         ageing=codes.ageing,
-        progress=progress,
     )
-    for metric in simulation.metrics:
-        _FILL[type(metric)](metric, found)
-    return _outcome(found)
 
 
 def _codes_of(simulation: Simulation) -> _Codes | None:
@@ -164,107 +185,18 @@ def _columns(log: JobLog | RefLog, limits: Array | None = None) -> Columns:
     return Columns(log.spawn, log.duration, log.compilation_ok, log.exercise, log.runtime, limits)
 
 
-def _outcome(found: DeskRun) -> Outcome:
-    outcome = Outcome(0)
-    jobs = found.jobs
-    for name, kind, values in (
-        ("worker", "i", jobs["worker"].astype(np.int32)),
-        ("start", "d", jobs["start"]),
-        ("finish", "d", jobs["finish"]),
-        ("estimate", "d", jobs["estimate"]),
-        ("order", "i", jobs["order"].astype(np.int32)),
-    ):
-        setattr(outcome, name, array(kind, values.tobytes()))
-    outcome.finished = len(found.seen)
-    return outcome
+def _pieces(jobs: JobLog | JobFile) -> Iterator[Columns]:
+    """The jobs, as many at once as stay in the processor's cache."""
+    if isinstance(jobs, JobFile):
+        return (_columns(piece, piece.limits) for piece in jobs.pieces(_IDS) if len(piece))
+    whole = _columns(jobs, jobs.limits)
+    return (whole[at : at + _AT_ONCE] for at in range(0, len(whole), _AT_ONCE))
 
 
-# Metrics, filled in from columns in the order in which jobs were seen to finish.
-
-
-def _delays(found: DeskRun) -> Array:
-    delays: Array = (found.jobs["start"] - found.jobs["spawn"])[found.seen]
-    return delays
-
-
-def _fill_delay(metric: Delay, found: DeskRun) -> None:
-    delays = _delays(found)
-    metric.jobs, metric.delay_sum = len(delays), sum_in_order(delays)
-    metric.delay_max = float(delays.max(initial=0.0))
-    workers = found.jobs["worker"][found.seen]
-    for worker in range(len(found.workers)):
-        own = delays[workers == worker]
-        if len(own):
-            metric._by_worker[worker] = [len(own), sum_in_order(own)]
-
-
-def _fill_quantiles(metric: Quantiles, found: DeskRun) -> None:
-    metric._delays = array("d", _delays(found).tobytes())
-
-
-def _fill_response(metric: Response, found: DeskRun) -> None:
-    metric._kept = array("d", (found.jobs["finish"] - found.jobs["spawn"])[found.seen].tobytes())
-
-
-def _fill_slowdown(metric: Slowdown, found: DeskRun) -> None:
-    response = (found.jobs["finish"] - found.jobs["spawn"])[found.seen]
-    duration = np.maximum(found.jobs["duration"][found.seen], max(metric.bound_s, 1e-9))
-    metric._kept = array("d", np.maximum(1.0, response / duration).tobytes())
-
-
-def _fill_experience(metric: UserExperience, found: DeskRun) -> None:
-    verdicts = np.zeros(len(found.seen), np.int64)
-    first, second = (float(threshold) for threshold in metric.thresholds)
-    judge(found.seen, found.jobs, found.known_before.copy(), first, second, verdicts)
-    metric.counts = [int((verdicts == verdict).sum()) for verdict in range(3)]
-    metric.verdicts = array("b", verdicts.astype(np.int8).tobytes())
-
-
-def _fill_history(metric: ExperienceHistory, found: DeskRun) -> None:
-    _fill_experience(metric, found)
-    step = metric.history_step
-    if step:
-        verdicts = np.frombuffer(metric.verdicts, np.int8)
-        sums = np.stack([np.cumsum(verdicts == verdict) for verdict in range(3)], axis=1)
-        metric.history = sums[step - 1 :: step].tolist()
-
-
-def _fill_power(metric: Power, found: DeskRun) -> None:
-    begin, active = float(found.jobs["spawn"][0]), int(found.workers["active"].sum())
-    if metric.compat == "none":
-        staff = [
-            SimpleNamespace(index=at, periods=[(begin, math.inf)] if on else [])
-            for at, on in enumerate(found.workers["active"].tolist())
-        ]
-        metric._simulation, metric._began = SimpleNamespace(ts=float(found.jobs["finish"].max()), workers=staff), begin
-        return
-    sums = np.zeros(2)
-    uptime(begin, found.period, found.ticks, active, found.turns, sums)
-    metric._period, metric._uptime = sums.tolist()
-
-
-def _fill_utilisation(metric: Utilisation, found: DeskRun) -> None:
-    workers = found.jobs["worker"][found.seen]
-    durations = found.jobs["duration"][found.seen]
-    metric._began = float(found.jobs["spawn"][0])
-    metric._busy = [sum_in_order(durations[workers == worker]) for worker in range(len(found.workers))]
-    metric._ended = float(found.jobs["finish"].max())
-
-
-def _is_known(metric: Any, simulation: Simulation) -> bool:
-    """Whether a metric can be told from columns as it is set up."""
-    if isinstance(metric, UserExperience):
-        return metric.yardstick == "all-refs" and not getattr(metric, "print_progress", False)
-    return not (isinstance(metric, Power) and simulation.compat == "none" and simulation.sa_strategy is not None)
-
-
-_FILL: dict[type, Callable[[Any, DeskRun], None]] = {
-    Delay: _fill_delay,
-    Quantiles: _fill_quantiles,
-    Response: _fill_response,
-    Slowdown: _fill_slowdown,
-    UserExperience: _fill_experience,
-    ExperienceHistory: _fill_history,
-    Power: _fill_power,
-    Utilisation: _fill_utilisation,
-}
+def _keep(outcome: Outcome, finished: Array) -> None:
+    """Write what became of jobs."""
+    rows = finished["number"]
+    for name in ("worker", "start", "finish", "estimate"):
+        column = getattr(outcome, name)
+        np.frombuffer(column, column.typecode)[rows] = finished[name]
+    np.frombuffer(outcome.order, outcome.order.typecode)[rows] = outcome.finished + np.arange(len(rows))

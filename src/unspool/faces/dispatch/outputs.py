@@ -17,6 +17,7 @@ from unspool.faces.dispatch.metrics.experience import UserExperience
 from unspool.faces.dispatch.running import Dispatched, values_of
 from unspool.report.dispatch import write_dispatch_report
 from unspool.results.store import REPORT, versions, write_folder, write_json
+from unspool.workloads.recodex import JobFile, JobLog
 
 __all__ = [
     "jobs_table",
@@ -84,8 +85,8 @@ def summary_of(run: Dispatched) -> dict[str, Any]:
         "seed": run.simulation.seed,
         "period_s": experiment.period_s,
         "workers": len(experiment.workers),
-        "jobs": len(run.log),
-        "jobs_never_dispatched": len(run.log) - outcome.finished,
+        "jobs": run.jobs,
+        "jobs_never_dispatched": run.jobs - outcome.finished,
         **figures,
     }
 
@@ -116,7 +117,7 @@ def _free(name: str, value: Any, figures: dict[str, Any]) -> str:
 
 def jobs_table(run: Dispatched) -> pl.DataFrame:
     """A row for each job in the order of the log: where it went, when, what was predicted, how it was felt."""
-    log, outcome = run.log.whole(), run.outcome
+    log, outcome = _kept(run).whole(), run.outcome
     order = np.asarray(outcome.order)
     columns: dict[str, Any] = {
         "job": np.arange(len(log)),
@@ -145,7 +146,7 @@ def jobs_table(run: Dispatched) -> pl.DataFrame:
 
 def series_table(run: Dispatched) -> pl.DataFrame:
     """At even times how many jobs wait and run, how many each worker has, and which share so far was on time."""
-    log, outcome = run.log, run.outcome
+    log, outcome = _kept(run), run.outcome
     done = np.asarray(outcome.order) >= 0
     spawn, start, finish = log.spawn[done], np.asarray(outcome.start)[done], np.asarray(outcome.finish)[done]
     if not len(spawn):
@@ -208,6 +209,13 @@ def write_dispatched(
             write_dispatch_report(into, into / REPORT)
 
     return write_folder(folder, fill, force=force)
+
+
+def _kept(run: Dispatched) -> JobLog:
+    """The log of a run of which it is known what became of each job."""
+    if isinstance(run.log, JobFile):
+        raise RunError(f"{run.log.path}: what became of each job was not kept; run it on read_jobs(), not on JobFile()")
+    return run.log
 
 
 def _verdicts(run: Dispatched) -> Any:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from unspool.errors import RunError, UnspoolError, shown
-from unspool.faces.dispatch.compiled import ids_needed, run_compiled
+from unspool.faces.dispatch.compiled import ids_needed, is_compiled, run_compiled
 from unspool.faces.dispatch.drive import Outcome, Simulation, simulation_of
 from unspool.faces.dispatch.experiment import Experiment
 from unspool.faces.dispatch.modules import files_beside
 from unspool.faces.dispatch.simdex import hash_converters, jobs_of, refs_of
-from unspool.workloads.recodex import JobLog, RefLog, shared_ids
+from unspool.workloads.recodex import JobFile, JobLog, RefLog
 
 __all__ = ["Dispatched", "run_experiment", "values_of"]
 
@@ -27,17 +27,25 @@ _OURS = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Dispatched:
-    """A run that is over: the experiment, the jobs, what became of them, and the simulation with its metrics."""
+    """A run that is over: the experiment, the jobs, what became of them, and the simulation with its metrics.
+
+    Where the log is a file that was never read as a whole, `outcome` says how many jobs have finished, not of each how.
+    """
 
     experiment: Experiment
-    log: JobLog
+    log: JobLog | JobFile
     simulation: Simulation
     outcome: Outcome
+
+    @property
+    def jobs(self) -> int:
+        """How many there were; of those that the compiled loop reads from a file all finish."""
+        return len(self.log) if isinstance(self.log, JobLog) else self.outcome.finished
 
 
 def run_experiment(
     experiment: Experiment,
-    jobs: JobLog,
+    jobs: JobLog | JobFile,
     refs: RefLog | None = None,
     *,
     seed: int = 42,
@@ -50,18 +58,20 @@ def run_experiment(
     Ids of jobs and of reference runs are one numbering, but with `compat: original`, which numbers each file by itself
     and so takes the reference runs for other exercises than they are of. `compiling()` is entered while the compiled
     loop is made ready. Of a log that was read without some ids they are read when they are needed after all.
+
+    Jobs in a file are read while they are replayed, in memory that does not grow with their number, if all parts of the
+    experiment are known to the compiled loop; else the file is read first. `progress` is then told as the total what
+    was read so far.
     """
-
-    def shared(log: JobLog) -> JobLog:
-        # The reference runs come first, so that their own numbers stay as they are.
-        return log if refs is None or experiment.compat == "original" else shared_ids(refs, log)[1]
-
-    jobs = shared(jobs if compiled and jobs.ids.keys() >= set(ids_needed(experiment)) else jobs.whole())
+    # The reference runs come first, so that their own numbers stay as they are.
+    first = None if experiment.compat == "original" else refs
+    log = jobs if compiled and _has_enough(jobs, experiment) else jobs.whole()
+    log = log if first is None else log.after(first)
     known = None if refs is None else refs_of(refs)
     # Users' components may import more of their files while they run.
     with files_beside(experiment.path.resolve().parent), _seeded(seed):
         simulation = simulation_of(
-            experiment.parts(known, hash_converters(jobs)),
+            experiment.parts(known, {} if isinstance(log, JobFile) else hash_converters(log)),
             experiment.workers,
             period=experiment.period_s,
             compat=experiment.compat,
@@ -69,10 +79,11 @@ def run_experiment(
             configuration=experiment.content,
         )
         try:
-            found = _run_compiled(simulation, jobs, refs, progress, compiling) if compiled else None
-            if found is None and (whole := jobs.whole()) is not jobs:
-                jobs = shared(whole)
-            outcome = found or simulation.run(jobs_of(jobs), len(jobs), known or (), log=jobs, progress=progress)
+            outcome = _run_compiled(simulation, log, refs, progress, compiling) if compiled else None
+            if outcome is None:
+                whole = log.whole()
+                log = whole if whole is log or first is None else whole.after(first)
+                outcome = simulation.run(jobs_of(log), len(log), known or (), log=log, progress=progress)
         except UnspoolError:
             raise
         except Exception as error:
@@ -81,12 +92,19 @@ def run_experiment(
                 raise
             what = shown(f"{type(error).__name__}: {error}", 300)
             raise RunError(f"{place}: {what} (at {simulation.ts} s of the simulation)") from error
-    return Dispatched(experiment, jobs, simulation, outcome)
+    return Dispatched(experiment, log, simulation, outcome)
+
+
+def _has_enough(jobs: JobLog | JobFile, experiment: Experiment) -> bool:
+    """Whether a log can be run as it is: with the ids that are needed, or from its file."""
+    if isinstance(jobs, JobFile):
+        return is_compiled(experiment)
+    return jobs.ids.keys() >= set(ids_needed(experiment))
 
 
 def _run_compiled(
     simulation: Simulation,
-    jobs: JobLog,
+    jobs: JobLog | JobFile,
     refs: RefLog | None,
     progress: Callable[[int, int], None] | None,
     compiling: Callable[[], AbstractContextManager[None]],
