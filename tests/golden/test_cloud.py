@@ -11,7 +11,7 @@ from unspool.model.outages import Outages
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.prices import Price
 from unspool.model.workload import Workload
-from unspool.policies.base import Start
+from unspool.policies.base import Start, WakeAt
 from unspool.results.costs import costs_of
 from unspool.results.run import run
 
@@ -240,6 +240,27 @@ def test_own_scheduler_drives_a_cloud():
     log = jobs((0, 600, 1, 4), (0, 60, 1, 4), walltime=[600, 60])
     result = run(log, cloud(SMALL, max_instances=Limits(1)), shortest_first)
     assert starts(result) == {"b": 120.0, "a": 180.0}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {},
+        {"boot_s": 0.0, "idle_s": 0.0},
+        {"boot_s": 0.0, "max_instances": Limits(1)},
+        {"spot_rules": (SpotRule(),), "reclaim_per_minute": 0.3},
+    ],
+)
+def test_scheduler_that_starts_nobody_is_told_so_though_machines_come_and_go(rules):
+    with pytest.raises(RunError, match=r"the policy let 2 jobs wait for ever: a, b"):
+        run(jobs((0, 600, 1, 4), (0, 600, 1, 4)), cloud(**rules), lambda view: [])
+
+
+def test_scheduler_that_wakes_up_at_last_is_waited_for():
+    def late(view):
+        return list(map(Start, view.queue)) if view.now >= 1e6 else [WakeAt(view.now + 100.0)]
+
+    assert starts(run(jobs((0, 600, 1, 4)), cloud(), late)) == {"a": 1e6}
 
 
 def test_cheapest_fit_needs_a_cloud_and_a_whole_run():

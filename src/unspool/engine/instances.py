@@ -20,8 +20,8 @@ from unspool.engine.state import DECIDE, LOST, QUEUED, ROOM, Array, Core, Elasti
 __all__ = [
     "ANYWAY", "BY_PRICE", "LARGEST", "LEAST_ADDED", "ON_DEMAND", "SPOT", "arm_stop", "bring_up", "broken_off",
     "cheapest_kind", "fixed_that_fit", "has_room_for", "hold_machines", "idle_of", "index_machine", "is_allowed",
-    "kind_fits", "leave_machines", "lose_instance", "may_start_one", "next_tick", "only_stops_are_left",
-    "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
+    "kind_fits", "leave_machines", "lose_instance", "may_start_one", "next_tick", "only_kept_are_left",
+    "only_stops_are_left", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
 ]  # fmt: skip
 
 _RESERVED, ON_DEMAND, SPOT = 1, 2, 3
@@ -29,6 +29,7 @@ _RESERVED, ON_DEMAND, SPOT = 1, 2, 3
 ANYWAY = 0
 # How machines are chosen for jobs that are bound to them.
 BY_PRICE, LARGEST, LEAST_ADDED = 0, 1, 2
+_PUT_OFF = 2  # of `stop_armed`
 _SPARE = 64  # events beyond those that are counted: ticks, wakes
 _KEPT_MOST = 48.0  # times the idle time, however little a machine costs
 
@@ -295,13 +296,14 @@ def stop_if_idle(core: Core, place: Place | None, elastic: Elastic | None, machi
     if elastic is None or place is None:
         return
     instances = elastic.instances
-    if instances[machine]["stop"] >= 0.0:
-        return
+    if instances[machine]["stop_armed"] == _PUT_OFF:
+        elastic.rule[0]["kept"] -= 1
     instances[machine]["stop_armed"] = 0
-    if not _is_empty(place, elastic, machine):
+    if instances[machine]["stop"] >= 0.0 or not _is_empty(place, elastic, machine):
         return
     if _is_kept(core, elastic, machine):
-        instances[machine]["stop_armed"] = 1
+        instances[machine]["stop_armed"] = _PUT_OFF
+        elastic.rule[0]["kept"] += 1
         push_event(core.clock, core.events, core.clock[0]["now"] + max(elastic.rule[0]["idle"], 60.0), STOP, machine)
         return
     due = instances[machine]["empty_since"] + instances[machine]["idle"]
@@ -374,6 +376,14 @@ def only_stops_are_left(core: Core, elastic: Elastic | None) -> bool:
     if at < len(core.jobs) and core.jobs[at]["submit"] <= clock[0]["now"]:
         return False
     return bool(core.events[0]["order"] >> KIND_SHIFT == STOP)
+
+
+@compiled
+def only_kept_are_left(core: Core, elastic: Elastic | None) -> bool:
+    """Whether nothing is to happen any more but to stops that are put off, again and again, for jobs that wait."""
+    if elastic is None:
+        return False
+    return bool(elastic.rule[0]["kept"] > 0 and core.clock[0]["events"] == elastic.rule[0]["kept"])
 
 
 @compiled

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.copying import copied
-from unspool.engine.events import DEFERRED, WAKE, push_event
+from unspool.engine.events import DEFERRED, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, push_event
 from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
@@ -57,6 +57,7 @@ Policy = Scheduler | Callable[[View], Iterable[Decision] | None] | Driver
 _SHOWN = 5  # ids that an error names
 _PAUSE_S = 0.25  # how often a compiled run comes up for air
 _NO_PAUSE = 1 << 62
+_MOST_IDLE_ROUNDS = 1000  # in which machines come and go, and the policy starts nobody
 _NOTHING = np.empty(0, np.int64)
 
 
@@ -472,11 +473,24 @@ class Engine:
         self.clairvoyant = bool(getattr(policy, "clairvoyant", False))
         total = len(self.core.jobs)
         told = perf_counter()
+        idle_rounds = 0
         while view := self.advance():
             self.apply(decide(view))
+            idle_rounds = idle_rounds + 1 if self._only_machines_come_and_go() else 0
+            if idle_rounds == _MOST_IDLE_ROUNDS:
+                break
             if progress is not None and perf_counter() - told > _PAUSE_S:
                 told = perf_counter()
                 progress(int(self.core.clock[0]["attempts"]), total)
+
+    def _only_machines_come_and_go(self) -> bool:
+        """Whether jobs wait and nothing is to happen but to machines that start for them, and stop unused."""
+        clock = self.core.clock[0]
+        is_over = clock["running"] == 0 and clock["next_arrival"] == len(self.core.jobs) and clock["queued"] > 0
+        if self.state.elastic is None or not is_over:
+            return False
+        kinds = self.core.events["order"][: int(clock["events"])] >> KIND_SHIFT
+        return bool(np.isin(kinds, (UP, STOP, RECLAIM)).all())
 
     # Carrying decisions out.
 

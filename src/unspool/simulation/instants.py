@@ -10,6 +10,7 @@ from unspool.engine.instances import (
     broken_off,
     leave_machines,
     lose_instance,
+    only_kept_are_left,
     only_stops_are_left,
     room_for_stops,
     stop_if_idle,
@@ -68,9 +69,13 @@ def to_next_decision(state: State) -> int:
         note_loads(core, state.fluid, state.meter)
         if clock[0]["next_arrival"] < len(jobs):
             instant = min(instant, jobs[clock[0]["next_arrival"]]["submit"])
-        if clock[0]["events"] > 0 and events[0]["time"] < instant:
-            instant = events[0]["time"]
         instant = min(instant, next_change(core, state.outage))
+        if (
+            clock[0]["events"] > 0
+            and events[0]["time"] < instant
+            and not (instant == NEVER and only_kept_are_left(core, state.elastic))
+        ):
+            instant = events[0]["time"]
         if instant > clock[0]["now"] or only_stops_are_left(core, state.elastic):
             if clock[0]["dirty"] != 0:
                 if _each_start_sees_to_room(state.elastic) or (
