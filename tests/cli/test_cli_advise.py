@@ -60,6 +60,14 @@ def test_the_table_has_a_command_a_row_and_keeps_what_was_set(unspool, case):
     assert all("--set IdleTime=60" in line and line.count("IdleTime") == 1 for line in commands)
     assert all("--queues 'a,.*'" in line for line in commands)
     assert "12 set-ups tried" in said.out
+    assert "not run by any" not in said.err
+
+
+def test_jobs_that_no_set_up_runs_are_counted(unspool, case, tmp_path):
+    with (tmp_path / "log.swf").open("a") as log:
+        log.write("61 900000 -1 60 4096 -1 -1 4096 60 -1 1 1 1 1 1 1 -1 -1\n")
+    said = unspool("cost", "advise", *case, "--budget", "3")
+    assert "1 job not run by any of these set-ups, nor paid for; unspool cost lists them with reasons\n" in said.err
 
 
 def test_bad_numbers_and_keys_are_told(unspool, case):

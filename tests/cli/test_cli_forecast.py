@@ -58,11 +58,19 @@ def test_input_that_cannot_be_used_is_one_sentence(unspool, write):
         (("-p", 1, "-o", "starts.txt"), "starts.txt: a forecast is written as .csv or .parquet; name such a file"),
         (("-p", 1, "-o", "old.csv"), "old.csv: exists and is not overwritten"),
         ((), "log.csv does not say how large its machine was; give a platform, such as -p 480"),
+        (("-p", 1, "--at", "1e300"), "the time is 1e+300 s; expected at most 1e+12"),
         (("-p", 1, "--at", "2024-01-01"), "its origin is not known, so '2024-01-01' cannot be placed"),
     ):
         said = unspool("forecast", log, *arguments)
         assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
         assert complaint in said.err
+
+
+def test_jobs_that_can_never_run_are_counted(unspool, write):
+    log = write("log.csv", f"{LOG}wide,864070,60,8,60\nlate,870000,60,8,60\n")
+    said = unspool("forecast", log, "--at", "10d 1h", "-p", 1, "--policy", "fcfs", "--json")
+    assert json.loads(said.out)["rejected"] == 1
+    assert "1 job left out that can never run here; unspool run lists them with reasons\n" in said.err
 
 
 def test_a_queue_without_jobs_is_one_line(unspool, write):

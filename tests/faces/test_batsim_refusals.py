@@ -11,7 +11,7 @@ from unspool.faces.batsim.protocol.messages import event_text, message_text, rea
 from unspool.faces.batsim.protocol.numbers import json_text
 from unspool.faces.batsim.protocol.process import command_for
 from unspool.faces.batsim.protocol.serving import Served, serve
-from unspool.faces.batsim.protocol.wire import needs_zmq
+from unspool.faces.batsim.protocol.wire import Asking, needs_zmq
 from unspool.faces.batsim.running import Settings, run_batsim
 from unspool.policies.schedulers.fcfs import Fcfs
 
@@ -187,6 +187,15 @@ def test_an_endpoint_that_cannot_be_bound_to_is_told():
     pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
     with pytest.raises(InputError, match=r"cannot be bound to .*expected a free endpoint such as"):
         serve(Fcfs, "tcp://no-such-host.invalid:1")
+
+
+@pytest.mark.parametrize("port", [0, 65536, 99999999])
+def test_a_port_that_no_machine_has_is_told(port):
+    pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
+    with pytest.raises(InputError, match=rf"there is no port {port}; expected one from 1 to 65535"):
+        serve(Fcfs, f"tcp://127.0.0.1:{port}")
+    with pytest.raises(InputError, match=rf"there is no port {port}"):
+        Asking(f"tcp://127.0.0.1:{port}", "it", 1.0)
 
 
 @pytest.mark.parametrize(

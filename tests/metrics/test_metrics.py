@@ -71,8 +71,11 @@ def test_without_prices_there_is_no_cost():
     assert "platform_cost_usd" not in measure(jobs((0, 0, 10, 1)), Platform.pool(1))
 
 
-def test_without_jobs_all_figures_are_zero():
-    assert set(measure(jobs(), Platform.pool(4)).values()) == {0.0}
+def test_without_jobs_nobody_waits_for_no_time_and_nothing_is_used():
+    figures = measure(jobs(), Platform.pool(4))
+    none = {name for name, value in figures.items() if value is None}
+    assert none == {name for name in figures if "wait" in name or "slowdown" in name or "response" in name}
+    assert {value for name, value in figures.items() if name not in none} == {0.0}
 
 
 def test_a_run_that_takes_no_time_has_no_utilisation_and_no_throughput():

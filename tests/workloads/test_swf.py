@@ -1,4 +1,5 @@
 import gzip
+import os
 
 import polars as pl
 import pytest
@@ -265,6 +266,22 @@ def test_an_existing_file_is_replaced_only_by_force(tmp_path):
     write_swf(workload, tmp_path / "log.swf", force=True)
     assert (tmp_path / "log.swf").read_text().startswith("; Version: 2.2")
     assert [path.name for path in tmp_path.iterdir()] == ["log.swf"]
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    workload = read_swf(log(tmp_path, JOB))
+    (tmp_path / "link.swf").symlink_to("log.swf")
+    write_swf(workload, tmp_path / "link.swf", force=True)
+    assert (tmp_path / "link.swf").is_symlink()
+    assert (tmp_path / "log.swf").read_text().startswith("; Version: 2.2")
+
+
+def test_a_pipe_is_not_replaced_even_by_force(tmp_path):
+    workload = read_swf(log(tmp_path, JOB))
+    os.mkfifo(tmp_path / "pipe.swf")
+    with pytest.raises(InputError, match="is a device, a pipe or a socket"):
+        write_swf(workload, tmp_path / "pipe.swf", force=True)
+    assert (tmp_path / "pipe.swf").is_fifo()
 
 
 def test_writing_where_there_is_no_folder_is_refused(tmp_path):

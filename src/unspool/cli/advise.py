@@ -162,6 +162,9 @@ def _tell(found: Advice, words: list[str], given: Mapping[str, Any], log: Worklo
     print_text("")
     for at, trial in enumerate(found.best, 1):
         print_text(f"{at}: {_command(words, given, trial)}")
+    if found.configured.rejected:
+        jobs = counted(found.configured.rejected, "job")
+        note(f"{jobs} not run by any of these set-ups, nor paid for; unspool cost lists them with reasons")
     if found.left_out:
         note(f"{counted(found.left_out, 'set-up')} left out: no machine is left, or jobs that run as configured do not")
 

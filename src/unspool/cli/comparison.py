@@ -47,19 +47,25 @@ def print_comparison(results: Sequence[Result]) -> None:
     )
 
 
-def _against(wait_s: float, first_s: float) -> str:
+def _against(wait_s: float | None, first_s: float | None) -> str:
     if wait_s == first_s:
         return "="
+    if wait_s is None or first_s is None:
+        return "-"
     return f"{wait_s / first_s - 1.0:+,.1%}" if first_s else "longer"
 
 
-def shown_slowdown(value: float) -> str:
+def shown_slowdown(value: float | None) -> str:
     """A slowdown in six characters or so."""
+    if value is None:
+        return "-"
     return f"{value:,.2f}" if value < 1000 else f"{value:,.0f}"
 
 
-def shown_time(seconds: float) -> str:
+def shown_time(seconds: float | None) -> str:
     """A duration in eight characters or so, since eight columns must fit a terminal of eighty."""
+    if seconds is None:
+        return "-"
     if seconds < _DAY_S:
         return format_duration(round(seconds, 1 if seconds < 60 else 0))
     days, rest_s = divmod(seconds, _DAY_S)

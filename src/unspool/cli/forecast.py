@@ -106,6 +106,8 @@ def forecast(
         )  # fmt: skip
     for text in found.notes:
         note(text)
+    if found.rejected:
+        note(f"{counted(found.rejected, 'job')} left out that can never run here; unspool run lists them with reasons")
     if out is not None:
         with Announcement(f"writing {out} …"), replaced(out, force=force) as file:
             found.jobs.write_csv(file) if out.suffix == ".csv" else found.jobs.write_parquet(file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
@@ -13,10 +13,10 @@ from unspool.model.platform import Platform
 
 __all__ = ["METRICS", "measure"]
 
-METRICS: tuple[Callable[[pl.DataFrame, Platform], dict[str, float]], ...] = (waiting, utilisation, fairness)
+METRICS: tuple[Callable[[pl.DataFrame, Platform], Mapping[str, float | None]], ...] = (waiting, utilisation, fairness)
 """All families; a new one is one file and one name here."""
 
 
-def measure(jobs: pl.DataFrame, platform: Platform) -> dict[str, float]:
+def measure(jobs: pl.DataFrame, platform: Platform) -> dict[str, float | None]:
     """Every figure of every family, for the jobs that ran."""
     return {name: value for family in METRICS for name, value in family(jobs, platform).items()}

@@ -26,8 +26,8 @@ def job_times() -> list[pl.Expr]:
     ]
 
 
-def waiting(jobs: pl.DataFrame, platform: Platform) -> dict[str, float]:
-    """Wait, response, slowdown and bounded slowdown; quantiles are interpolated between neighbours; 0 without jobs."""
+def waiting(jobs: pl.DataFrame, platform: Platform) -> dict[str, float | None]:
+    """Wait, response, slowdown and bounded slowdown; quantiles are interpolated between neighbours; None: of no job."""
     figures = {
         "mean_wait_s": jobs["wait_time"].mean(),
         "median_wait_s": jobs["wait_time"].median(),
@@ -38,4 +38,4 @@ def waiting(jobs: pl.DataFrame, platform: Platform) -> dict[str, float]:
         "mean_bounded_slowdown": jobs["bounded_slowdown"].mean(),
         "p95_bounded_slowdown": jobs["bounded_slowdown"].quantile(0.95, interpolation="linear"),
     }
-    return {name: float(value or 0.0) for name, value in figures.items()}  # type: ignore[arg-type]
+    return {name: None if value is None else float(value) for name, value in figures.items()}  # type: ignore[arg-type]

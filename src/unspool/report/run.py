@@ -84,8 +84,9 @@ def question(results: Sequence[Result]) -> str:
 
 def answer(results: Sequence[Result]) -> str:
     """The answer in one sentence: of one policy what it is like, of several which has the shortest mean wait."""
+    results = [result for result in results if len(result.jobs)]
     means = [result.summary["mean_wait_s"] for result in results]
-    if not any(len(result.jobs) for result in results):
+    if not results:
         return "No job ran"
     if len(results) == 1:
         busy = f"with {percent(results[0].summary['utilisation'])} of the cores' time used"
@@ -143,11 +144,13 @@ def _tiles(results: Sequence[Result]) -> list[Tile]:
             more = text(summaries[0][other]) if other.endswith(("_s", "_usd")) else amount(summaries[0][other])
             tiles.append(Tile(text(values[0]), what, f"{beside} {more}"))
             continue
-        at = values.index(best(values))
-        if len(set(values)) == 1:
-            tiles.append(Tile(text(values[0]), what, "the same under each"))
+        known = [value for value in values if value is not None]
+        if len(set(known)) <= 1:
+            tiles.append(Tile(text(known[0] if known else None), what, "the same under each"))
             continue
-        against = 0 if at else next(place for place, value in enumerate(values) if value != values[0])
+        at = values.index(best(known))
+        first = values.index(known[0])
+        against = first if at != first else next(values.index(value) for value in known if value != known[0])
         held = f"{shown(results[against].policy)}: {text(values[against])} ({change(values[at], values[against])})"
         tiles.append(Tile(text(values[at]), f"{what}, under {shown(results[at].policy)}", held))
     return tiles

@@ -55,7 +55,11 @@ def policies_table(results: Sequence[Result]) -> Table:
     if any("energy_j" in result.summary for result in results):
         columns |= {"energy_j": Column("energy", energy), "peak_power_w": Column("peak power, W", amount)}
     base = first["mean_wait_s"]
-    rows = [{**one.summary, "against": one.summary["mean_wait_s"] / base - 1.0 if base else None} for one in results]
+    waits = [one.summary["mean_wait_s"] for one in results]
+    rows = [
+        {**one.summary, "against": wait / base - 1.0 if base and wait is not None else None}
+        for one, wait in zip(results, waits, strict=True)
+    ]
     frame = pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], infer_schema_length=None)
     return table_of(frame, columns, "policies", "The policies side by side")
 

@@ -17,7 +17,7 @@ import polars as pl
 from unspool.engine.state import REJECTED, RUNNING, Array
 from unspool.errors import InputError, UnitError
 from unspool.model.platform import Platform
-from unspool.model.workload import Workload
+from unspool.model.workload import MOST_SECONDS, Workload
 from unspool.platforms import read_platform
 from unspool.plugins import build
 from unspool.results.run import name_of, text_of
@@ -45,7 +45,8 @@ class Forecast:
     """When jobs that wait at a time will start, over many futures drawn from the past.
 
     `jobs` has one row for each job that waits, in the order of the queue; `starts` the start of each of them in each
-    future, in seconds, infinite where it did not start within the horizon.
+    future, in seconds, infinite where it did not start within the horizon. `rejected` counts jobs,
+    submitted so far, that can never run there.
     """
 
     workload: str
@@ -56,6 +57,7 @@ class Forecast:
     quantiles: tuple[float, ...]
     seed: int
     running: int
+    rejected: int
     past_jobs: int
     jobs: pl.DataFrame
     starts: Array
@@ -83,6 +85,7 @@ class Forecast:
             "past_jobs": self.past_jobs,
             "running": self.running,
             "waiting": len(self.jobs),
+            "rejected": self.rejected,
             "mean_wait_left_s": float(np.nanmean(left_s)) if has_starts else None,
             "share_not_started": float(1.0 - started.mean()) if started.size else 0.0,
         }
@@ -138,6 +141,8 @@ def forecast(
     where.refuse_cloud("a forecast")
     log = workload if isinstance(workload, Workload) else read_workload(workload)
     at_s = seconds_of(at, log)
+    if at_s > MOST_SECONDS:
+        raise InputError(f"forecast: the time is {at_s:g} s; expected at most {MOST_SECONDS:g}")
     engine = Engine(_until(log, at_s), where, seed=seed, kill_at_walltime=kill_at_walltime)
     if engine.state.fluid is not None:
         raise InputError(
@@ -159,6 +164,7 @@ def forecast(
         quantiles=levels,
         seed=seed,
         running=len(engine.running_jobs()),
+        rejected=len(engine.rejected),
         past_jobs=len(engine.core.jobs),
         jobs=_table(engine, waiting, starts, levels, at_s),
         starts=starts,

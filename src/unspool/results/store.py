@@ -107,6 +107,11 @@ def load(folder: str | os.PathLike[str]) -> Result:
             f"{path}: is the folder of a bill, which `unspool cost` wrote: read its files as they are; for a result, "
             "give the same log and configuration to `unspool run`, as in -p config.yml"
         )
+    if (path / "metrics.txt").is_file():
+        raise InputError(
+            f"{path}: is the folder of a dispatch, which `unspool dispatch` wrote: read its files as they are, or see "
+            "`unspool report`; for a result, give the same log to `unspool run`, as in -p 4"
+        )
     try:
         summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
         versions = json.loads((path / "versions.json").read_text(encoding="utf-8"))

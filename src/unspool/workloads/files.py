@@ -98,6 +98,8 @@ def refuse_existing(path: AnyPath, *, force: bool) -> None:
     """Complain if a file may not be written because of what is there."""
     if Path(path).is_dir():
         raise InputError(f"{path}: is a folder; give the name of a file")
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(f"{path}: is a device, a pipe or a socket; give the name of a file")
     if Path(path).exists() and not force:
         raise InputError(f"{path}: exists and is not overwritten; choose another name, or say --force to replace it")
 
@@ -106,10 +108,11 @@ def refuse_existing(path: AnyPath, *, force: bool) -> None:
 def replaced(path: AnyPath, *, force: bool) -> Iterator[IO[bytes]]:
     """A file to write that takes its name only when it is whole; packed if the name ends in `.gz`.
 
-    The packed bytes hold no time stamp: the same jobs give the same file.
+    A link stays, and what it leads to is replaced. The packed bytes hold no time stamp: the same jobs give the same
+    file.
     """
-    target = Path(path)
     refuse_existing(path, force=force)
+    target = Path(path).resolve() if Path(path).is_symlink() else Path(path)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         try:

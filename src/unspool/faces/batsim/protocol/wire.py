@@ -25,6 +25,13 @@ def needs_zmq() -> ModuleType:
     return zmq
 
 
+def _refuse_port(endpoint: str) -> None:
+    """Complain of a port that no machine has: ZeroMQ takes another in its place."""
+    port = endpoint.rpartition(":")[2]
+    if endpoint.startswith("tcp://") and port.isdigit() and not 0 < int(port) < 1 << 16:
+        raise InputError(f"-s {endpoint}: there is no port {port}; expected one from 1 to 65535")
+
+
 class Watched(Protocol):
     """A program that may end before its time."""
 
@@ -38,6 +45,7 @@ class Asking:
     def __init__(self, endpoint: str, name: str, timeout_s: float, process: Watched | None = None) -> None:
         self.name = name
         self._zmq: Any = needs_zmq()
+        _refuse_port(endpoint)
         self._endpoint, self._timeout_s, self._process = endpoint, timeout_s, process
         self._context = self._zmq.Context()
         self._socket = self._context.socket(self._zmq.REQ)
@@ -116,6 +124,7 @@ class Answering:
 
     def __init__(self, endpoint: str) -> None:
         self._zmq: Any = needs_zmq()
+        _refuse_port(endpoint)
         self._context = self._zmq.Context()
         self._socket = self._context.socket(self._zmq.REP)
         try:
