@@ -1,6 +1,7 @@
 """Runs in a cloud that can be checked on paper: a small instance costs $0.06 an hour, twice its size twice that."""
 
 import math
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -62,6 +63,15 @@ def test_sixteen_minutes_of_an_instance_for_a_job_of_ten():
     summary = costs_of(result, log).summary
     assert summary["total_cost_usd"] == pytest.approx(0.016, abs=1e-15)
     assert [summary[f"{part}_cost_usd"] for part in ("boot", "run", "idle")] == pytest.approx([0.002, 0.01, 0.004])
+
+
+def test_instance_that_starts_and_stops_on_the_hour_is_paid_in_the_hour_before_like_all_that_stops_then():
+    log = jobs((90, 0, 1, 4))
+    platform = cloud(boot_s=0.0, idle_s=0.0, frequency_s=30.0, minimum_billed_s=60.0)
+    log = replace(log, origin_unix_s=3500.0)  # it comes at 0:59:50; the tick at 1:00:00 starts the instance
+    costs = costs_of(run(log, platform, "cheapest-fit"), log)
+    assert costs.hourly["Total OnDemand Costs"].to_list() == pytest.approx([0.001])
+    assert costs.summary["total_cost_usd"] == pytest.approx(0.001)
 
 
 def test_two_jobs_on_one_machine_pay_by_the_resource_that_limits_it():

@@ -93,7 +93,9 @@ class Ledger:
                 self.enter(machine, since, until, "idle", {})
         if is_instance:
             short = max(0.0, minimum_s - (end - begin))
-            hour = max(hour_of_end(self.origin + end), math.floor((self.origin + begin) / 3600))
+            hour = hour_of_end(self.origin + end)
+            if begin >= self.begins:  # also one that begins and ends at the instant at which the table begins
+                hour = max(hour, self.first)
             self.add(machine, hour * 3600 - self.origin, short / 3600 * machine.usd_per_hour, 0.0, "idle", {})
             self.paid.append(max(end - begin, minimum_s) / 3600 * machine.usd_per_hour)
         else:

@@ -52,9 +52,9 @@ def test_a_sweep_killed_three_times_ends_with_the_same_dataset(tmp_path):
 
 @pytest.mark.slow
 def test_a_sweep_killed_twenty_times_ends_with_the_same_dataset(tmp_path):
-    found, log = killed_again_and_again(tmp_path, 20, 1000, 2)
-    assert found["key"].n_unique() == len(found) == 1000
-    assert same(found, run_sweep(grid(log, 1000), tmp_path / "whole", thread_place()))
+    found, log = killed_again_and_again(tmp_path, 20, 420, 1)
+    assert found["key"].n_unique() == len(found) == 420
+    assert same(found, run_sweep(grid(log, 420), tmp_path / "whole", thread_place()))
 
 
 def test_a_run_that_kills_its_worker_is_a_row_and_the_others_go_on(tmp_path, monkeypatch):
