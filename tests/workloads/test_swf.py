@@ -1,3 +1,4 @@
+import errno
 import gzip
 import os
 
@@ -6,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.errors import InputError, UnspoolError
+from unspool.errors import InputError, RunError, UnspoolError
 from unspool.model.workload import Workload
 from unspool.workloads import swf as swf_module
+from unspool.workloads.files import replaced
 from unspool.workloads.swf import read_swf, write_swf
 
 HEADER = """\
@@ -282,6 +284,15 @@ def test_a_pipe_is_not_replaced_even_by_force(tmp_path):
     with pytest.raises(InputError, match="is a device, a pipe or a socket"):
         write_swf(workload, tmp_path / "pipe.swf", force=True)
     assert (tmp_path / "pipe.swf").is_fifo()
+
+
+def test_a_disk_that_is_full_is_no_wrong_input(tmp_path):
+    with (
+        pytest.raises(RunError, match=r"cannot be written \(No space left on device\)"),
+        replaced(tmp_path / "out.swf", force=False),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not list(tmp_path.iterdir())
 
 
 def test_writing_where_there_is_no_folder_is_refused(tmp_path):

@@ -105,7 +105,7 @@ class Announcement:
 
 def compiling_announcement() -> Announcement:
     """Says that compiling takes a while, if it does."""
-    return Announcement("compiling: once for this machine and version, 10 to 40 s")
+    return Announcement("compiling: once for each kind of run on this machine, 10 to 60 s")
 
 
 def pace_s() -> float | None:

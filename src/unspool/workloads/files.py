@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import secrets
@@ -13,7 +14,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, cast
 
-from unspool.errors import InputError
+from unspool.errors import InputError, RunError
 
 __all__ = ["AnyPath", "opened", "read_blocks", "refuse_existing", "replaced", "told_of_reading"]
 
@@ -23,6 +24,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 1 << 23
 # Level 4 writes in half the time of the default level 6, and packs logs nearly as well.
 _GZIP_LEVEL = 4
+_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}  # no fault of the name that was given
 _listener: ContextVar[Callable[[int, int], None] | None] = ContextVar("listener", default=None)
 
 
@@ -126,4 +128,5 @@ def replaced(path: AnyPath, *, force: bool) -> Iterator[IO[bytes]]:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+        kind = RunError if error.errno in _FULL else InputError
+        raise kind(f"{path}: cannot be written ({error.strerror or error})") from error
