@@ -91,6 +91,8 @@ def sweep(
     no_report
         Do not write sweep.html.
     """
+    if processes is not None and processes < 1:
+        raise InputError(f"-j {processes}: expected 1 or more")
     wanted = read_grid(grid)
     folder = out or Path(grid.stem)
     count = processes or len(
@@ -131,7 +133,9 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _again(grid: Path, folder: Path) -> str:
-    return shlex.join(["unspool", "sweep", str(grid), "-o", str(folder), "--resume"])
+    """The command that goes on, or begins where nothing was begun."""
+    more = ["--resume"] if Store(folder).is_there else []
+    return shlex.join(["unspool", "sweep", str(grid), "-o", str(folder), *more])
 
 
 def _size(grid: Grid) -> str:

@@ -47,10 +47,12 @@ def ranked(path: Path, most: int = 10) -> Ranking | None:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file)
-            rows, unrun = [], []
+            rows: list[dict[str, str]] = []
+            unrun: list[tuple[float, bool]] = []
             for row in lines:
                 unrun.append((float(row.get(JOBS_NOT_RUN) or 0.0), row.get(RUNS_FEWER) == "true"))
-                rows += [row] if len(rows) < most else []
+                if len(rows) < most:
+                    rows.append(row)
             names = list(lines.fieldnames or ())
             settings = tuple(names[names.index("figure") + 1 : names.index("runs")])
             told = told_unrun(pl.DataFrame(unrun, [JOBS_NOT_RUN, RUNS_FEWER], orient="row"))
