@@ -62,15 +62,22 @@ def refusing(tmp_path, jobs="0,100,100,100\n1,100,1,100\n2,100,1,100\n", **more)
 
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-@pytest.mark.parametrize("more", [{}, {"maximise": ["makespan_s"]}])
-def test_a_search_stays_where_the_most_jobs_are_run(tmp_path, more):
+def test_a_search_stays_where_the_most_jobs_are_run(tmp_path):
     # without the wide job the others use nearly nothing of a platform of 99 cores: the least utilisation of all
-    runs = run_sweep(refusing(tmp_path, **more), tmp_path / "s", thread_place())
+    runs = run_sweep(refusing(tmp_path), tmp_path / "s", thread_place())
     later = runs.tail(20)
     assert runs["rejected_jobs"].max() == 1
     assert (later["rejected_jobs"] == 0).sum() > 14
     best = ranking(runs, "utilisation", ["platform"]).row(0, named=True)
     assert int(best["platform"]) >= 150
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_a_search_for_two_figures_meets_points_that_start_no_job(tmp_path):
+    wanted = refusing(tmp_path, "0,100,150,100\n", maximise=["makespan_s"])
+    runs = run_sweep(wanted, tmp_path / "s", thread_place())
+    assert set(runs["rejected_jobs"]) == {0, 1}
+    assert runs["error"].is_null().all()
 
 
 def told(outcomes, at_once=2):
