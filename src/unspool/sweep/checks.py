@@ -28,9 +28,9 @@ def check_names(common: Settings, first: Settings, sets: Sequence[Settings]) -> 
 
     `first` are the settings of one whole run: a policy or parameter that needs others is tried beside those.
 
-    >>> check_names({"platform": 64}, {"platform": 64, "policy": "easy"}, [{"policy": "easy"}, {"policy": "eassy"}])
+    >>> check_names({}, {"policy": "easy"}, [{"policy": "easy"}, {"policy": "eassy"}])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    unspool.errors.InputError: key policy: unknown scheduler 'eassy'; did you mean 'easy'?
+    unspool.errors.InputError: key policy: unknown scheduler 'eassy'; did you mean 'easy'? Known: ...
     """
     for each in (common, *sets):
         for key, check in _TEXTS.items():
