@@ -100,18 +100,18 @@ def test_what_best_cannot_use_is_said(unspool, grid, arguments, said):
 
 
 def test_failed_runs_are_counted_with_an_example(unspool, grid, write, tmp_path):
-    write("grid.toml", GRID.replace("sjf", "nonsense"))
+    write("grid.toml", GRID.replace("sjf", "absent:policy"))
     said = unspool("sweep", grid, "-o", "out")
     assert said.code == 0
-    assert "2 runs failed, for example: unknown scheduler 'nonsense'" in said.err
+    assert "2 runs failed, for example: cannot load policy from absent" in said.err
     assert "Runs that failed" in (tmp_path / "out" / "sweep.html").read_text()
 
 
 def test_a_sweep_of_which_every_run_failed_has_failed(unspool, grid, write, tmp_path):
-    write("grid.toml", GRID.replace('"fcfs", "easy", "sjf"', '"nonsense", "nothing"'))
+    write("grid.toml", GRID.replace('"fcfs", "easy", "sjf"', '"absent:one", "absent:two"'))
     said = unspool("sweep", grid, "-o", "out")
     assert said.code == 1
-    assert "all of 4 runs failed, for example: unknown scheduler 'nonsense'" in said.err
+    assert "all of 4 runs failed, for example: cannot load one from absent" in said.err
     assert "Runs that failed" in (tmp_path / "out" / "sweep.html").read_text()
 
 
@@ -143,6 +143,8 @@ def test_seeds_that_draw_nothing_are_told(unspool, grid, write, tmp_path):
         (("--option", "queue=short"), "is for --slurm and --kubernetes"),
         (("-o", "log.csv"), "exists and holds no sweep"),
         (("--resume",), "there is no sweep to resume"),
+        (("-j", "0"), "-j 0: expected 1 or more"),
+        (("-j", "0", "--dry-run"), "-j 0: expected 1 or more"),
     ],
 )
 def test_what_a_sweep_cannot_do_is_said_before_it_begins(unspool, grid, arguments, said):
@@ -155,3 +157,77 @@ def test_a_folder_of_something_else_is_no_sweep(unspool, tmp_path):
     said = unspool("sweep", "best", tmp_path)
     assert said.code == 2
     assert "is not the folder of a sweep" in said.err
+
+
+@pytest.fixture
+def sizes(grid, write):
+    """Platforms that refuse four, two and none of five jobs, of which the first lets nobody wait."""
+    log = "submit_time,run_time,cores,walltime\n0,100,2,100\n1,50,8,60\n2,10,1,10\n3,20,2,30\n4,30,4,40\n"
+    write("log.csv", log)
+    write("grid.toml", '[run]\nworkload = "log.csv"\n[grid]\nplatform = [1, 2, 8]\n')
+    return grid
+
+
+def test_a_point_that_refuses_jobs_is_not_the_best_and_is_marked(unspool, sizes, tmp_path):
+    said = unspool("sweep", sizes, "-o", "out")
+    assert said.code == 0, said.err
+    header, _, *rows = said.out.splitlines()
+    assert "jobs not run" in header
+    assert [row.split()[:3] for row in rows[:3]] == [["1", "platform", "8"], ["2", "platform", "2"],
+                                                     ["3", "platform", "1"]]  # fmt: skip
+    assert [row.split()[-2] for row in rows[:3]] == ["0", "2", "4"]
+    assert ["! " in row for row in rows] == [False, True, True, True]
+    assert "2 points leave out more jobs than others and come last" in rows[3]
+    table = pl.read_csv(tmp_path / "out" / "ranking.csv")
+    assert table.select("platform", "jobs_not_run", "runs_fewer_jobs").rows() == [
+        (8, 0.0, False), (2, 2.0, True), (1, 4.0, True),
+    ]  # fmt: skip
+    page = (tmp_path / "out" / "sweep.html").read_text()
+    assert "platform 8: mean wait" in page
+    assert "jobs not run" in page
+    assert "2 points leave out more jobs than others and come last" in page
+    front = json.loads(unspool("sweep", "best", "out", "--front", "makespan_s", "--json").out)
+    assert [row["platform"] for row in front] == ["8"]
+    # of those that are left, platform 2 runs the most
+    some = json.loads(unspool("sweep", "best", "out", "--where", "platform != '8'", "--json").out)
+    assert [(row["platform"], row["runs_fewer_jobs"]) for row in some] == [("2", False), ("1", True)]
+
+
+def test_a_set_up_that_refuses_jobs_is_not_the_cheapest(unspool, grid, write):
+    from tests.cli.test_cli_cost import CATALOGUE, CONFIG
+
+    write("log.csv", "submit_time,run_time,cores,walltime\n0,100,1,100\n1,50,2,60\n")
+    write("prices.csv", CATALOGUE)
+    write("all.yml", CONFIG)
+    write("few.yml", CONFIG.replace("[c5]", "[c5.large]"))
+    write(
+        "grid.toml", '[run]\nworkload = "log.csv"\ncatalogue = "prices.csv"\n[grid]\nconfig = ["few.yml", "all.yml"]\n'
+    )
+    assert unspool("sweep", grid, "-o", "out", "--json").code == 0
+    runs = pl.read_parquet("out/runs/*.parquet")
+    assert runs["rejected_jobs"].to_list() == [1, 0]
+    rows = json.loads(unspool("sweep", "best", "out", "--by", "total_cost_usd", "--json").out)
+    assert [(row["config"], row["jobs_not_run"]) for row in rows] == [("all.yml", 0.0), ("few.yml", 1.0)]
+    assert rows[1]["mean"] < rows[0]["mean"]
+
+
+def test_a_sweep_whose_log_was_missing_can_be_made_when_it_is_there(unspool, grid, write, tmp_path):
+    (tmp_path / "log.csv").rename(tmp_path / "elsewhere.csv")
+    said = unspool("sweep", grid, "-o", "out")
+    assert (said.code, "log.csv: there is no such file" in said.err) == (2, True)
+    (tmp_path / "elsewhere.csv").rename(tmp_path / "log.csv")
+    assert unspool("sweep", grid, "-o", "out", "--json").code == 0
+
+
+def test_a_policy_that_nobody_knows_is_refused_before_the_first_run(unspool, grid, write, tmp_path):
+    write("grid.toml", GRID.replace("sjf", "eassy"))
+    said = unspool("sweep", grid, "-o", "out")
+    assert (said.code, said.out, (tmp_path / "out").exists()) == (2, "", False)
+    assert "grid.toml: key policy: unknown scheduler 'eassy'; did you mean 'easy'" in said.err
+
+
+def test_an_empty_grid_is_refused(unspool, grid, write, tmp_path):
+    write("grid.toml", "")
+    said = unspool("sweep", grid)
+    assert (said.code, (tmp_path / "grid").exists()) == (2, False)
+    assert "grid.toml: nothing varies and no workload is named; expected settings with several values" in said.err

@@ -12,6 +12,7 @@ import pytest
 from tests.studio_server import LOG, Server, until
 
 from unspool.cli.app import app, run_command
+from unspool.studio.figures import ranked
 from unspool.sweep import read_runs
 
 VIEWERS = 50
@@ -185,6 +186,28 @@ def test_a_sweep_is_made_from_its_form_and_ranked(client, log):
     assert "Which of 8 points has the lowest mean wait?" in client.get(f"runs/{id}/page").text
     grid = tomllib.loads(client.get(f"runs/{id}/settings").text)
     assert (grid["replicas"], grid["grid"]["scale_load"], len(grid["grid"]["platform"])) == (2, [0.5, 1.0], 2)
+
+
+@pytest.mark.slow
+def test_a_sweep_says_which_points_leave_out_jobs(client, log):
+    id = started(client, "sweep", log, policy=["easy"], platforms="1\n8", processes="1")
+    assert ended(client, id)["state"] == "done"
+    page = client.get(f"runs/{id}").text
+    assert "<th>jobs not run</th>" in page
+    assert "1 point leaves out more jobs than another and comes last: a figure of fewer jobs" in page
+    assert page.index("<bdi>8</bdi>") < page.index("<bdi>1</bdi></td><td>")
+
+
+def test_the_ranking_of_a_sweep_marks_points_that_leave_out_jobs(tmp_path):
+    path = tmp_path / "ranking.csv"
+    names = ("rank", "figure", "platform", "runs", "failed", "mean", "low", "high", "difference", "jobs_not_run",
+             "runs_fewer_jobs")  # fmt: skip
+    path.write_text(",".join(names) + "\n1,mean_wait_s,8,1,0,21.4,,,,0.0,false\n2,mean_wait_s,1,1,0,,,,,4.5,true\n")
+    found = ranked(path)
+    assert found.rows == (("1", "8", "21 s", "", "", "0", "1", "0"), ("2", "1", "unknown", "", "", "! 4.5", "1", "0"))
+    assert "comes last" in ranked(path, most=1).unrun
+    path.write_text(path.read_text().replace("4.5,true", "0.0,false"))
+    assert (ranked(path).unrun, ranked(path).rows[1]) == ("", ("2", "1", "unknown", "", "", "1", "0"))
 
 
 def test_a_sweep_of_which_all_runs_fail_is_told_as_failed(client, log):

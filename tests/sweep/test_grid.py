@@ -111,6 +111,26 @@ def test_keys_of_the_cloud_stand_behind_set():
         ({"search": {"minimise": ["x"], "trials": 0}}, "from 1 to"),
         ({"search": {"minimize": ["x"]}}, "did you mean 'minimise'"),
         ({"paired": 3}, "expected sets of keys"),
+        ({}, "nothing varies and no workload is named"),
+        ({"run": {"policy": "easy"}, "grid": {"platform": [8]}}, "nothing varies and no workload is named"),
+        ({"grid": {"policy": ["easy", "eassy"]}}, "key policy: unknown scheduler 'eassy'; did you mean 'easy'"),
+        ({"grid": {"policy": ["easy", "easy:ordr=sjf"]}}, "key policy: 'easy:ordr=sjf': got an unexpected keyword"),
+        ({"grid": {"policy": ["easy", "easy:order=sjff"]}}, "unknown order 'sjff'; did you mean 'sjf'"),
+        ({"grid": {"policy": {"choice": ["easy", "eassy"]}}, "replicas": 2}, "did you mean 'easy'"),
+        (
+            {"paired": [{"policy": "easy"}, {"policy": "easy", "parameters": {"predictor": "last-too"}}]},
+            "unknown predictor 'last-too'; did you mean 'last-two'",
+        ),
+        (
+            {"grid": {"policy": ["fcfs", "easy"], "parameters": {"order": ["sjf", "saff"]}}},
+            "key parameters.order: unknown order 'saff'; did you mean 'saf'",
+        ),
+        ({"run": {"selection": "frist"}, "grid": {"policy": ["fcfs", "easy"]}}, "did you mean 'first'"),
+        ({"grid": {"platform": [8, "2x"]}}, "key platform: "),
+        ({"grid": {"platform": [8, -8]}}, "key platform: platform '-8': a pool of this many cores"),
+        ({"grid": {"on_loss": ["requeue", "forget"]}}, "key on_loss: "),
+        ({"grid": {"outages": ["mtbf=30d"]}, "replicas": 2}, "key outages: failures 'mtbf=30d': repair is missing"),
+        ({"grid": {"window": ["0d..1d", "1d"]}}, "key window: window 1d: expected FROM..TO"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(content, said):
@@ -119,8 +139,25 @@ def test_what_is_wrong_is_said_in_one_sentence(content, said):
     assert said in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"grid": {"policy": ["fcfs", "easy"], "parameters": {"order": ["fcfs", "sjf"]}}},  # fcfs takes no order
+        {"grid": {"policy": ["mine:Policy", "mine:Policy:depth=3", "easy:predictor=mine:Guess"]}},
+        {"run": {"config": "c.yml"}, "grid": {"parameters": {"whatever": [1, 2]}}},  # of a placement it names
+        {"grid": {"policy": ["rl:absent.zip", "easy"]}},
+        {"paired": [{"policy": "easy", "parameters": {"order": "sjf"}}, {"policy": "fcfs"}]},
+        {"grid": {"outages": ["failures.csv", "mtbf=30d,repair=4h"]}},
+    ],
+)
+def test_what_may_be_possible_is_left_to_the_runs(content):
+    assert len(grid_of(content)) > 1
+
+
 def test_a_parameter_called_like_a_column_of_ours_has_a_column_of_its_own():
-    grid = grid_of({"replicas": 2, "grid": {"parameters": {"seed": [1, 2], "error": ["a", "b"]}}})
+    grid = grid_of(
+        {"replicas": 2, "run": {"policy": "mine:P"}, "grid": {"parameters": {"seed": [1, 2], "error": ["a", "b"]}}}
+    )
     assert grid.design == ("parameters.seed", "parameters.error")
     assert grid.blocks == ("seed",)
 

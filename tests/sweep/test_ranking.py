@@ -9,6 +9,7 @@ from tests.sweep.tiny import frame
 
 from unspool.errors import UnknownName
 from unspool.sweep.ranking import alike, pareto_front, ranking, sensitivity
+from unspool.sweep.unrun import told_unrun
 
 
 def test_the_interval_is_students():
@@ -109,3 +110,47 @@ def test_seeds_that_make_no_difference_are_noticed():
     assert alike(runs, ["policy"], ["seed"])
     assert not alike(runs.with_columns(schedule=pl.Series(["x", "y"])), ["policy"], ["seed"])
     assert not alike(runs.head(1), ["policy"], ["seed"])
+
+
+def test_points_that_leave_out_more_jobs_than_the_fewest_come_after_the_others():
+    runs = frame(platform=["1", "2", "8", "9"], seed=[0] * 4, f=[0.0, 1.0, 5.0, 7.0], rejected_jobs=[4, 2, 1, 1])
+    table = ranking(runs, "f", ["platform"])
+    assert table.select("platform", "jobs_not_run", "runs_fewer_jobs", "difference").rows() == [
+        ("8", 1.0, False, None), ("9", 1.0, False, 2.0), ("2", 2.0, True, None), ("1", 4.0, True, None),
+    ]  # fmt: skip
+    assert ranking(runs, "f", ["platform"], maximise=True)["platform"].to_list() == ["9", "8", "2", "1"]
+    assert told_unrun(table).startswith("2 points leave out more jobs than others and come last")
+    assert told_unrun(table.head(3)).startswith("1 point leaves out more jobs than another and comes last")
+    assert told_unrun(table.head(2)) == "No point runs all jobs: each leaves out 1 in a run"
+    assert told_unrun(ranking(runs.drop("rejected_jobs"), "f", ["platform"])) == ""
+
+
+def test_a_point_that_starts_no_job_has_no_figure_and_comes_last():
+    runs = frame(platform=["1", "1", "2", "2", "8", "8"], seed=[0, 1] * 3, f=[None, None, 0.0, None, 5.0, 6.0],
+                 rejected_jobs=[9, 9, 8, 9, 0, 0])  # fmt: skip
+    rows = ranking(runs, "f", ["platform"]).select("platform", "runs", "mean", "jobs_not_run").rows()
+    assert rows == [("8", 2, 5.5, 0.0), ("2", 1, 0.0, 8.5), ("1", 0, None, 9.0)]
+    nowhere = runs.with_columns(f=pl.lit(None))
+    assert ranking(nowhere, "f", ["platform"])["mean"].is_null().all()
+
+
+def test_a_point_of_which_runs_failed_does_not_say_how_few_jobs_can_be_left_out():
+    runs = frame(platform=["1", "1", "8", "8"], seed=[0, 1, 0, 1], f=[1.0, None, 5.0, 6.0],
+                 rejected_jobs=[0, None, 0, 3])  # fmt: skip
+    runs = runs.with_columns(error=pl.Series([None, "it failed", None, None], dtype=pl.String))
+    rows = ranking(runs, "f", ["platform"]).select("platform", "jobs_not_run", "runs_fewer_jobs").rows()
+    assert rows == [("8", 1.5, False), ("1", 0.0, False)]
+
+
+def test_a_point_that_runs_fewer_jobs_is_not_told_as_good_and_changes_no_p_value_of_others():
+    noise = [0.0, 0.3, -0.2, 0.1]
+    runs = frame(policy=["a"] * 4 + ["b"] * 4 + ["c"] * 4, seed=[0, 1, 2, 3] * 3, rejected_jobs=[0] * 8 + [1] * 4,
+                 f=[1.0] * 4 + [1.2 + x for x in noise] + [1.0 + x for x in noise])  # fmt: skip
+    rows = ranking(runs, "f", ["policy"]).select("policy", "p_value", "is_as_good").rows()
+    alone = ttest_rel([1.2 + x for x in noise], [1.0] * 4).pvalue
+    assert rows == [("a", None, None), ("b", pytest.approx(alone), True), ("c", None, False)]
+
+
+def test_no_front_has_a_point_that_runs_fewer_jobs():
+    table = pl.DataFrame({"x": [0.0, 1.0, 2.0], "y": [0.0, 5.0, 4.0], "runs_fewer_jobs": [True, False, False]})
+    assert pareto_front(table, ["x", "y"]).to_list() == [False, True, True]

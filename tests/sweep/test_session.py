@@ -80,23 +80,23 @@ def test_the_key_changes_with_the_code_of_ones_own_policy(tmp_path, monkeypatch)
 def test_a_failing_run_is_a_row_with_its_error_and_the_others_go_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.py").write_text("def leave(view): raise SystemExit(3)\ndef fall(view): raise KeyError('x')\n")
-    policies = ["fcfs", "bad:leave", "bad:fall", "nonsense", "easy"]
+    policies = ["fcfs", "bad:leave", "bad:fall", "bad:absent", "easy"]
     runs = run_sweep(grid(write_log(tmp_path), policy=policies), tmp_path / "s", thread_place())
     errors = dict(rows_of(runs, "policy", "error"))
     assert errors["fcfs"] is None
     assert errors["easy"] is None
     assert errors["bad:leave"].startswith("SystemExit: 3")
     assert "KeyError" in errors["bad:fall"]
-    assert "unknown scheduler 'nonsense'" in errors["nonsense"]
+    assert "cannot load absent from bad" in errors["bad:absent"]
 
 
 def test_failed_runs_are_made_again_only_if_that_is_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     log = write_log(tmp_path)
-    run_sweep(grid(log, policy=["fcfs", "nonsense"]), tmp_path / "s", thread_place())
+    run_sweep(grid(log, policy=["fcfs", "absent:policy"]), tmp_path / "s", thread_place())
     counts = []
     for retry in (False, True):
-        run_sweep(grid(log, policy=["fcfs", "nonsense"]), tmp_path / "s", thread_place(), resume=True,
+        run_sweep(grid(log, policy=["fcfs", "absent:policy"]), tmp_path / "s", thread_place(), resume=True,
                   retry_failed=retry, told=lambda count, rows: counts.append(count.done))  # fmt: skip
         assert counts[-1] == int(retry)
     assert len(read_runs(tmp_path / "s")) == 2

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.sweep.tiny import LOG, thread_place, write_log
 
 from unspool.errors import InputError, RunError
+from unspool.sweep import grid_of, run_sweep
 from unspool.sweep.store import Store
 
 
@@ -111,3 +113,51 @@ def test_a_full_disk_leaves_what_was_there_whole_and_says_what_to_do(tmp_path):
         store.add([row("b")])
         store.flush()
     assert store.keys() == {"a", "b"}
+
+
+@pytest.mark.parametrize("first", ["log.csv", "absent.csv"])
+def test_a_sweep_that_could_not_begin_leaves_nothing_in_the_way_of_the_next(tmp_path, monkeypatch, first):
+    monkeypatch.chdir(tmp_path)
+    write_log(tmp_path)
+    wanted = grid_of({"run": {"platform": 4}, "grid": {"workload": list(dict.fromkeys([first, "absent.csv"]))}})
+    for folder in ("new", "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(InputError, match="absent"):
+            run_sweep(wanted, folder, thread_place())
+    assert (Path("new").exists(), list(Path("empty").iterdir())) == (False, [])
+    (tmp_path / "absent.csv").write_text(LOG + "9,9,1,9\n")
+    assert run_sweep(wanted, "new", thread_place())["error"].is_null().all()
+
+
+def test_a_search_that_could_not_begin_leaves_nothing(tmp_path):
+    pytest.importorskip("optuna", reason="needs Optuna: pip install 'unspool[search]'")
+    content = {"run": {"workload": write_log(tmp_path), "platform": 4}, "search": {"minimise": "mean_wait_s"}}
+    with pytest.raises(InputError, match="nothing in"):
+        run_sweep(grid_of(content), tmp_path / "s", thread_place())
+    with pytest.raises(InputError, match="absent"):
+        run_sweep(grid_of({**content, "grid": {"outages": ["mtbf=3d,repair=1h", "absent.csv"]}}), tmp_path / "s",
+                  thread_place())  # fmt: skip
+    assert not (tmp_path / "s").exists()
+
+
+def test_what_a_sweep_left_that_was_killed_before_it_began_is_no_hindrance(tmp_path):
+    store = Store(tmp_path / "s")
+    (store.folder / "runs").mkdir(parents=True)
+    (store.folder / "inputs").mkdir()
+    (store.folder / ".lock").touch()
+    (store.folder / "inputs" / f"log-{'0' * 32}.arrow").touch()
+    store.check_free(resume=False)
+    (store.folder / "inputs" / "mine.txt").touch()
+    with pytest.raises(InputError, match="holds no sweep"):
+        store.check_free(resume=False)
+
+
+def test_a_folder_that_another_sweep_is_beginning_in_is_left_alone(tmp_path):
+    pytest.importorskip("fcntl", reason="needs locks of files")
+    one, other = Store(tmp_path / "s"), Store(tmp_path / "s")
+    with one.opened():
+        (one.folder / "inputs").mkdir()
+        with pytest.raises(InputError, match="another sweep is writing there"), other.opened():
+            pass
+        assert sorted(each.name for each in one.folder.iterdir()) == [".lock", "inputs", "runs"]
+    assert not one.folder.exists()

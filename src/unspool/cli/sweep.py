@@ -15,6 +15,7 @@ from unspool.cli.config import assigned
 from unspool.cli.output import Announcement, note, print_json, print_table, print_text
 from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, RunError, UnknownName
+from unspool.report.shown import amount
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
@@ -22,6 +23,7 @@ from unspool.sweep.places import Place, dask_place, kubernetes_place, local_plac
 from unspool.sweep.ranking import alike, pareto_front, ranking
 from unspool.sweep.session import run_sweep
 from unspool.sweep.store import Store, read_runs
+from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
 from unspool.sweep.work import ELAPSED, ERROR, run_task
 from unspool.units import counted, format_duration
 from unspool.workloads.conditions import condition
@@ -89,6 +91,8 @@ def sweep(
     no_report
         Do not write sweep.html.
     """
+    if processes is not None and processes < 1:
+        raise InputError(f"-j {processes}: expected 1 or more")
     wanted = read_grid(grid)
     folder = out or Path(grid.stem)
     count = processes or len(
@@ -129,7 +133,9 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _again(grid: Path, folder: Path) -> str:
-    return shlex.join(["unspool", "sweep", str(grid), "-o", str(folder), "--resume"])
+    """The command that goes on, or begins where nothing was begun."""
+    more = ["--resume"] if Store(folder).is_there else []
+    return shlex.join(["unspool", "sweep", str(grid), "-o", str(folder), *more])
 
 
 def _size(grid: Grid) -> str:
@@ -211,16 +217,26 @@ def _print_ranking(
     table: pl.DataFrame, design: list[str], by: str, most: int = _SHOWN, rest: str = "ranking.csv"
 ) -> None:
     tell = shown_as(by)
+    unrun = told_unrun(table)
     rows = [
         (str(row["rank"]), name, "-" if row["mean"] is None else tell(row["mean"]),
          "" if row["low"] is None else f"{tell(row['low'])} .. {tell(row['high'])}",
          "" if row["difference"] is None else tell(row["difference"]),
-         "" if row["p_value"] is None else _p(row["p_value"]), str(row["runs"]))
+         "" if row["p_value"] is None else _p(row["p_value"]), *([_left_out(row)] if unrun else []), str(row["runs"]))
         for row, name in zip(table.head(most).iter_rows(named=True), point_names(table, design), strict=False)
     ]  # fmt: skip
-    print_table(("", "point", by, "95 %", "more than 1", "p", "runs"), rows)
+    print_table(("", "point", by, "95 %", "more than 1", "p", *(["jobs not run"] if unrun else []), "runs"), rows)
     if len(table) > most:
         print_text(f"… and {len(table) - most:,} more: {rest}")
+    if unrun:
+        print_text(f"{'! ' if table[RUNS_FEWER].any() else ''}{unrun}")
+
+
+def _left_out(row: dict[str, Any]) -> str:
+    """How many jobs a point does not run, marked where others run more."""
+    if row[JOBS_NOT_RUN] is None:
+        return "-"
+    return ("! " if row[RUNS_FEWER] else "") + amount(row[JOBS_NOT_RUN])
 
 
 def _p(value: float) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from unspool.cli.output import pace_s
 from unspool.sweep.runner import Count
-from unspool.sweep.work import ERROR
+from unspool.sweep.work import ERROR, REJECTED
 from unspool.units import format_duration
 
 __all__ = ["SweepProgress"]
@@ -25,7 +25,7 @@ class SweepProgress:
 
     def __init__(self, figure: str | None = None) -> None:
         self._figure = figure or "mean_wait_s"
-        self._best: tuple[float, str] | None = None
+        self._best: tuple[int, float, str] | None = None  # jobs that were not run first
         self._error = ""
         self._live: Live | None = None
         self._pace_s = pace_s()
@@ -67,8 +67,9 @@ class SweepProgress:
     def _note(self, row: dict[str, Any]) -> None:
         if row[ERROR] is not None:
             self._error = str(row[ERROR])
-        elif (value := row.get(self._figure)) is not None and (self._best is None or value < self._best[0]):
-            self._best = value, str(row.get("policy", ""))
+        elif (value := row.get(self._figure)) is not None:
+            found = row.get(REJECTED) or 0, value, str(row.get("policy", ""))
+            self._best = found if self._best is None else min(self._best, found, key=lambda each: each[:2])
 
     def _left(self, count: Count) -> str:
         left = count.total - count.done - count.found
@@ -86,5 +87,5 @@ class SweepProgress:
         table.add_row("rate", f"{count.rate:,.1f} a second, {self._left(count)} left")
         table.add_row("failed", f"{count.failed:,}" + (f": {self._error[:80]}" if self._error else ""))
         if self._best is not None:
-            table.add_row(f"least {self._figure}", f"{self._best[0]:,.6g} {self._best[1]}")
+            table.add_row(f"least {self._figure}", f"{self._best[1]:,.6g} {self._best[2]}")
         return table

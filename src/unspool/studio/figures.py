@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from unspool.report.shown import amount
+from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
 from unspool.units import format_duration
 
 __all__ = ["Ranking", "Row", "ranked", "side_by_side"]
@@ -27,12 +30,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The first points of a sweep: the figure that they are ranked by, the settings that differ, and a row each."""
+    """The first points of a sweep: the figure that they are ranked by, the settings that differ, and a row each.
+
+    `unrun` says of points that leave out jobs that they do; empty where none does, and rows then have no such cell.
+    """
 
     figure: str
     settings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     left_out: int
+    unrun: str = ""
 
 
 def ranked(path: Path, most: int = 10) -> Ranking | None:
@@ -40,27 +47,35 @@ def ranked(path: Path, most: int = 10) -> Ranking | None:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file)
-            rows = list(islice(lines, most))
+            rows: list[dict[str, str]] = []
+            unrun: list[tuple[float, bool]] = []
+            for row in lines:
+                unrun.append((float(row.get(JOBS_NOT_RUN) or 0.0), row.get(RUNS_FEWER) == "true"))
+                if len(rows) < most:
+                    rows.append(row)
             names = list(lines.fieldnames or ())
             settings = tuple(names[names.index("figure") + 1 : names.index("runs")])
-            cells = tuple(_ranked_cells(row, settings) for row in rows)
-            return Ranking(_titled(rows[0]["figure"]), settings, cells, sum(1 for _ in lines))
+            told = told_unrun(pl.DataFrame(unrun, [JOBS_NOT_RUN, RUNS_FEWER], orient="row"))
+            cells = tuple(_ranked_cells(row, settings, with_unrun=bool(told)) for row in rows)
+            return Ranking(_titled(rows[0]["figure"]), settings, cells, len(unrun) - len(rows), told)
     except (OSError, ValueError, LookupError, csv.Error):
         return None
 
 
-def _ranked_cells(row: dict[str, str], settings: Sequence[str]) -> tuple[str, ...]:
-    """Rank, settings, mean, interval, difference from the first, runs and those that failed."""
+def _ranked_cells(row: dict[str, str], settings: Sequence[str], *, with_unrun: bool) -> tuple[str, ...]:
+    """Rank, settings, mean, interval, difference from the first, jobs not run, runs and those that failed."""
     figure = row["figure"]
     mean, low, high, more = (_shown(figure, float(row[name])) if row[name] else "" for name in
                              ("mean", "low", "high", "difference"))  # fmt: skip
     between = f"{low} to {high}" if low and row["low"] != row["high"] else ""
+    not_run = f"{'! ' * (row[RUNS_FEWER] == 'true')}{amount(float(row[JOBS_NOT_RUN] or 0.0))}" if with_unrun else ""
     return (
         row["rank"],
         *(row[name] for name in settings),
         mean or "unknown",
         between,
         more,
+        *([not_run] if with_unrun else []),
         row["runs"],
         row["failed"],
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from unspool.report.figures.style import CAPACITY, OTHER, PALETTE, finished, nothing, plain
+from unspool.sweep.unrun import RUNS_FEWER
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -60,9 +61,11 @@ def ranking_figure(table: pl.DataFrame, names: Sequence[str], by: str, shown_as:
             x=(drawn["mean"] / unit).to_list(), y=list(range(len(drawn))), mode="markers",
             error_x={"type": "data", "symmetric": False, "array": half_high.to_list(),
                      "arrayminus": half_low.to_list(), "color": CAPACITY},
-            marker={"size": 10, "color": [PALETTE[0] if near else OTHER for near in is_near]},
+            marker={"size": 10, "color": [PALETTE[0] if near else OTHER for near in is_near],
+                    "symbol": ["circle-open" if fewer else "circle" for fewer in drawn[RUNS_FEWER]]},
             customdata=[
-                [plain(row["point"], 60), shown_as(row["mean"]) + _between(row, shown_as)]
+                [plain(row["point"], 60), shown_as(row["mean"]) + _between(row, shown_as)
+                 + ", of fewer jobs" * row[RUNS_FEWER]]
                 for row in drawn.iter_rows(named=True)
             ],
             hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
@@ -72,7 +75,8 @@ def ranking_figure(table: pl.DataFrame, names: Sequence[str], by: str, shown_as:
     figure.update_layout(xaxis=axis, yaxis={**labels, "automargin": True, "range": [-0.7, len(drawn) - 0.3]})
     key = [("the best, and what may be as good", PALETTE[0], ""), ("worse", OTHER, "")]
     more = f" The first {_MOST} of {len(table)}." if len(table) > _MOST else ""
-    caption = f"Means over seeds and windows, with 95 % intervals where there are several.{more}"
+    fewer = " Open circles run fewer jobs, and come last." if drawn[RUNS_FEWER].any() else ""
+    caption = f"Means over seeds and windows, with 95 % intervals where there are several.{fewer}{more}"
     return finished(figure, heading, caption, key=key, height=6.0 + 1.6 * len(drawn))
 
 
@@ -107,7 +111,8 @@ def front_figure(table: pl.DataFrame, names: Sequence[str], figures: tuple[str, 
         )  # fmt: skip
     figure.update_layout(xaxis=x_axis, yaxis=y_axis, hovermode="closest", showlegend=False)
     beaten = f"{len(best)} of {len(drawn)} points {'is' if len(best) == 1 else 'are'} beaten by no other in both"
-    caption = f"{beaten}{', joined by the dashed line' * (len(best) > 1)}."
+    fewer = " Points that run fewer jobs than others count as beaten." if drawn[RUNS_FEWER].any() else ""
+    caption = f"{beaten}{', joined by the dashed line' * (len(best) > 1)}.{fewer}"
     return finished(figure, heading, caption, key=[("no other is better in both", PALETTE[0], "")])
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.cloud.changes import parse_changes
+from unspool.sweep.checks import check_names
 from unspool.sweep.settings import LOG_KEYS, MOST_SEED, PARTED, column_of, refuse_unknown, settings_of
 from unspool.sweep.values import Distribution, Range, Values, values_of
 
@@ -182,6 +183,11 @@ def grid_of(content: Mapping[str, Any], text: str = "") -> Grid:
             f"the grid has {grid.total:,} runs, and at most {_MOST_RUNS:,} are made; give fewer values, or a [search]"
         )
     _check_values(grid)
+    if grid.total == 1 and "workload" not in grid.common:
+        raise InputError(
+            "nothing varies and no workload is named; expected settings with several values in [grid], such as "
+            "policy = ['fcfs', 'easy'], and in [run] the log, as workload = 'log.swf'"
+        )
     return grid
 
 
@@ -189,13 +195,16 @@ def _check_values(grid: Grid) -> None:
     """Refuse a value that no run can have, wherever it stands, before the first run is made."""
     first = grid.run_of([0] * len(grid.dimensions))
     settings_of(first)
-    for each in grid.dimensions:
-        for chosen in each.sets[1:] if each.span is None else each.sets[-1:]:
-            if not _is_seed(chosen):
-                settings_of({**first, **chosen})
-    for drawn in grid.drawn:
-        for value in drawn.numbers if drawn.name == "choice" else ():
-            settings_of({**first, drawn.key: value})
+    sets: list[Mapping[str, Any]] = [
+        chosen
+        for each in grid.dimensions
+        for chosen in (each.sets if each.span is None else (each.sets[0], each.sets[-1]))
+        if not _is_seed(chosen)
+    ]
+    sets += [{each.key: value} for each in grid.drawn if each.name == "choice" for value in each.numbers]
+    for chosen in sets:
+        settings_of({**first, **chosen})
+    check_names(grid.common, first, sets)
 
 
 def _is_seed(chosen: Mapping[str, Any]) -> bool:

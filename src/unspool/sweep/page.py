@@ -14,6 +14,7 @@ from unspool.report.page import write_page
 from unspool.report.shown import amount, duration, money, percent
 from unspool.sweep.figures import front_figure, ranking_figure, sensitivity_figure, spoken
 from unspool.sweep.ranking import alike, figures_of, pareto_front, ranking, sensitivity
+from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
 from unspool.sweep.work import ERROR
 from unspool.units import counted
 
@@ -90,7 +91,7 @@ def sweep_page(runs: pl.DataFrame, facts: Mapping[str, Any], command: str = "") 
         about=[("runs", amount(len(runs))), ("points", amount(len(table))), ("figure", by)],
         summary=_summary(table, names, by, facts["design"]),
         sections=sections,
-        notes=[_NOTE if is_drawn else _NOT_DRAWN],
+        notes=[*([f"{unrun}."] if (unrun := told_unrun(table)) else []), _NOTE if is_drawn else _NOT_DRAWN],
         versions=[(name, str(text)) for name, text in facts["versions"].items()],
         commands=[command] if command else [],
         files=[("the grid", facts["grid"])] if facts["grid"] else [],
@@ -125,7 +126,8 @@ def _answer(table: pl.DataFrame, names: list[str], by: str) -> str:
     near = int(table["is_as_good"].fill_null(False).sum())
     if near:
         return f"{text}; {counted(near, 'other point')} may be as good"
-    return f"{text}; all others are worse" if table["p_value"].is_not_null().any() else text
+    others = "all others that run as many jobs" if table[RUNS_FEWER].any() else "all others"
+    return f"{text}; {others} are worse" if table["p_value"].is_not_null().any() else text
 
 
 def _tiles(runs: pl.DataFrame, table: pl.DataFrame, by: str, *, is_drawn: bool) -> list[Tile]:
@@ -138,16 +140,22 @@ def _tiles(runs: pl.DataFrame, table: pl.DataFrame, by: str, *, is_drawn: bool) 
         Tile(amount(len(runs)), "runs", f"{amount(best['runs'])} of the best point"),
         Tile(amount(failed), "runs failed", "" if not failed else "see below"),
     ]
-    if len(table) > 1 and table["difference"].is_not_null().any():
-        second = table.row(1, named=True)
+    second = table.row(min(1, len(table) - 1), named=True)
+    if second["difference"] is not None:
         p_value = second["p_value"]
         beside = "" if p_value is None else "p below 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
         tiles.insert(1, Tile(tell(second["difference"]), "the next differs by", beside))
+    if few := int(table[RUNS_FEWER].sum()):
+        tiles.append(Tile(amount(few), "points that leave out jobs", "they come last"))
     return tiles
 
 
 def _p(value: float) -> str:
     return "below 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _said(is_so: bool | None) -> str:
+    return "runs fewer jobs" if is_so else ""
 
 
 def _summary(table: pl.DataFrame, names: list[str], by: str, design: Sequence[str]) -> Table:
@@ -159,12 +167,12 @@ def _summary(table: pl.DataFrame, names: list[str], by: str, design: Sequence[st
         "rank": Column("rank", amount), **(settings or {"point": Column("point")}),
         "mean": Column(spoken(by), tell, bar=True), "low": Column("95 % from", tell), "high": Column("to", tell),
         "difference": Column("more than the best", tell), "p_value": Column("p, corrected", _p),
+        JOBS_NOT_RUN: Column("jobs not run", amount), RUNS_FEWER: Column("comes last", _said),
         "runs": Column("runs", amount), "failed": Column("failed", amount),
     }  # fmt: skip
     shown_table = table.with_columns(point=pl.Series(names, dtype=pl.String))
     empty = [name for name in columns if shown_table[name].is_null().all() and name not in settings]
-    if not table["failed"].sum():
-        empty.append("failed")
+    empty += [name for name in ("failed", JOBS_NOT_RUN, RUNS_FEWER) if not table[name].sum()]
     if (table["low"] == table["high"]).fill_null(True).all():
         empty += ["low", "high"]
     kept = {name: column for name, column in columns.items() if name not in empty}

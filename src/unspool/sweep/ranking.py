@@ -10,13 +10,14 @@ first-order index of Sobol.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from unspool.errors import InputError, UnknownName
+from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, mark_fewer, not_run_of_points
 from unspool.sweep.work import ELAPSED, ERROR, KEY
 
 __all__ = ["alike", "figures_of", "pareto_front", "ranking", "sensitivity"]
@@ -42,8 +43,11 @@ def ranking(
     """One row a point, the best first: `runs`, `mean`, its interval, and the difference to the best with its own.
 
     `p_value` is of that difference being none, corrected; `is_as_good` says that it is not told from none. A difference
-    that is the same in all pairs has no p value: nothing in it is drawn. Points of which a run failed, or that lack the
-    figure, come last. A figure of one run has no interval.
+    that is the same in all pairs has no p value: nothing in it is drawn. A figure of one run has no interval.
+
+    Points that leave out more jobs (`jobs_not_run`, the mean of a run) than the point that leaves out the fewest have
+    `runs_fewer_jobs`: they come after the others, by how many they leave out, and are not compared with the best,
+    because theirs is a figure of other jobs. Points of which a run failed, or that lack the figure, come last.
 
     >>> runs = pl.DataFrame({"policy": ["a", "a", "b", "b"], "seed": [0, 1, 0, 1], "wait": [1.0, 3.0, 4.0, 6.1],
     ...                      "error": [None] * 4}, schema_overrides={"error": pl.String})
@@ -69,11 +73,16 @@ def ranking(
         for point, each in series.items()
     ]
     sign = -1.0 if maximise else 1.0
-    told.sort(key=lambda row: (row["failed"] > 0 or row["mean"] is None, sign * (row["mean"] or 0.0)))
+    not_run = not_run_of_points(runs.filter(pl.col(ERROR).is_null()), keys)
+    for row, point in zip(told, series, strict=True):
+        row[JOBS_NOT_RUN] = not_run.get(point)
+    mark_fewer(told)
+    told.sort(key=lambda row: _place(row, sign))
     best = told[0]
     first = series[tuple(best[key] for key in keys)]
     for row in told[1:]:
-        row.update(_difference(series[tuple(row[key] for key in keys)], first, confidence))
+        if not row[RUNS_FEWER]:
+            row.update(_difference(series[tuple(row[key] for key in keys)], first, confidence))
     _correct(told, confidence)
     for place, row in enumerate(told, 1):
         row["rank"] = place
@@ -83,12 +92,19 @@ def ranking(
 _SCHEMA = {
     "runs": pl.Int64, "failed": pl.Int64, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64, "sd": pl.Float64,
     "difference": pl.Float64, "difference_low": pl.Float64, "difference_high": pl.Float64, "p_value": pl.Float64,
-    "is_as_good": pl.Boolean,
+    "is_as_good": pl.Boolean, JOBS_NOT_RUN: pl.Float64, RUNS_FEWER: pl.Boolean,
 }  # fmt: skip
 
 
+def _place(row: Mapping[str, Any], sign: float) -> tuple[bool, float, float]:
+    """Points with all runs first, of these such that run the most jobs, of these the best."""
+    left_out = row[JOBS_NOT_RUN] if row[RUNS_FEWER] else 0.0
+    return row["failed"] > 0 or row["mean"] is None, left_out, sign * (row["mean"] or 0.0)
+
+
 def _refuse_unknown(runs: pl.DataFrame, figure: str) -> None:
-    known = [name for name, kind in runs.schema.items() if kind.is_numeric()]
+    # A figure that no run has, such as the wait of jobs that none started, is a column without a type.
+    known = [name for name, kind in runs.schema.items() if kind.is_numeric() or kind == pl.Null]
     if figure not in known:
         raise UnknownName("figure", figure, known)
 
@@ -149,7 +165,7 @@ def _difference(mine: pl.DataFrame, first: pl.DataFrame, confidence: float) -> d
 def _correct(told: list[dict[str, Any]], confidence: float) -> None:
     """Holm: the smallest of n times n, the next times n - 1, and none below the one before."""
     for row in told:
-        row["is_as_good"] = False if row["difference_low"] is not None else None
+        row["is_as_good"] = False if row["difference_low"] is not None or row[RUNS_FEWER] else None
     tested = sorted((row for row in told if row["p_value"] is not None), key=lambda row: row["p_value"])
     largest = 0.0
     for at, row in enumerate(tested):
@@ -160,6 +176,8 @@ def _correct(told: list[dict[str, Any]], confidence: float) -> None:
 
 def pareto_front(table: pl.DataFrame, figures: Sequence[str], maximised: Sequence[str] = ()) -> pl.Series:
     """For each row whether no other is as good in all figures and better in one.
+
+    Rows that lack a figure are on no front, nor are those that `runs_fewer_jobs` of a ranking marks; they beat none.
 
     >>> table = pl.DataFrame({"cost": [1.0, 2.0, 3.0], "wait": [9.0, 5.0, 6.0]})
     >>> pareto_front(table, ["cost", "wait"]).to_list()
@@ -173,6 +191,8 @@ def pareto_front(table: pl.DataFrame, figures: Sequence[str], maximised: Sequenc
         for name in figures
     ])  # fmt: skip
     is_best = np.array([bool(np.isfinite(row).all()) for row in values])
+    if RUNS_FEWER in table.columns:
+        is_best &= ~table[RUNS_FEWER].fill_null(False).to_numpy()
     # By the first figure, then the next: only those that came before can be better.
     kept: list[np.ndarray[Any, Any]] = []
     for at in np.lexsort(values.T[::-1]):

@@ -16,7 +16,7 @@ from unspool.sweep.grid import Grid
 from unspool.sweep.inputs import Inputs, Task
 from unspool.sweep.places import Place, local_place
 from unspool.sweep.runner import Count, Runner, WorkersLostError
-from unspool.sweep.store import Store
+from unspool.sweep.store import INPUTS, Store
 from unspool.sweep.work import KEY
 
 __all__ = ["run_sweep"]
@@ -45,8 +45,8 @@ def run_sweep(
     store = Store(folder)
     store.check_free(resume=resume)
     with store.opened():
-        inputs = Inputs(store.folder / "inputs")
-        first = inputs.task(grid.run_at(0))  # before anything is written that says a sweep is here
+        inputs = Inputs(store.folder / INPUTS)
+        keys = _gathered(grid, inputs)  # before anything is written that says a sweep is here
         store.write_facts(_facts(grid, inputs))
         seen = store.keys(failed=not retry_failed)
         if grid.search is not None:
@@ -55,7 +55,6 @@ def run_sweep(
             with Workers(place, inputs) as workers, Session(store, inputs, workers, seen, told) as session:
                 search(grid, session)
         else:
-            keys = _planned(grid, inputs, first)
             store.write_plan(keys)
             wanted = len(seen.intersection(keys))
             runner = Runner(store, inputs.versions, Count(len(keys), found=wanted), told)
@@ -68,9 +67,14 @@ def run_sweep(
     return store.frame()
 
 
-def _planned(grid: Grid, inputs: Inputs, first: Task) -> list[str]:
-    """The keys of all runs; settings that are the same run twice are one."""
-    keys = [first.key, *(inputs.task(flat).key for flat in islice(grid.settings(), 1, None))]
+def _gathered(grid: Grid, inputs: Inputs) -> list[str]:
+    """Bring all files of a grid together: the keys of its runs, of a search none; the same run twice is refused."""
+    if grid.search is not None:
+        from unspool.sweep.search import gather
+
+        gather(grid, inputs)
+        return []
+    keys = [inputs.task(flat).key for flat in grid.settings()]
     if len(set(keys)) < len(keys):
         raise RunError("two runs of the grid have the same settings; leave the double out")
     return keys

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -17,16 +18,17 @@ from unspool.errors import InputError, RunError
 from unspool.results.result import COUNTS
 from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY
 
-__all__ = ["PASSING", "RUNS", "Store", "read_runs"]
+__all__ = ["INPUTS", "PASSING", "RUNS", "Store", "read_runs"]
 
-RUNS = "runs"
-"""The folder of the parts of the dataset."""
+RUNS, INPUTS = "runs", "inputs"
+"""The folders of the parts of the dataset, and of the files that runs need."""
 
 PASSING = (ELAPSED, HOST)
 """The columns that differ from one time to another; all others are the same wherever a run is made."""
 
 _PART = re.compile(r"part-(\d{8})\.parquet")
-_PLAN, _FACTS = "plan.parquet", "sweep.json"
+_PLAN, _FACTS, _LOCK = "plan.parquet", "sweep.json", ".lock"
+_INPUT = re.compile(r"log-[0-9a-f]{32}\.(arrow|json)|[0-9a-f]{16}-.+|\..+\.partial")
 _INTEGERS = {*COUNTS, "seed", "instances", "retries", "reclaimed", "peak_live_instances"}
 _FLUSH_S, _FLUSH_ROWS = 2.0, 20_000
 
@@ -51,23 +53,49 @@ class Store:
             raise InputError(f"{self.folder}: there is no sweep to resume; leave --resume out to begin one")
         if self.is_there and not resume:
             raise InputError(f"{self.folder} holds a sweep; say --resume to go on with it, or name another folder: -o")
-        if not self.is_there and self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+        if not self.is_there and self.folder.exists() and not self._is_free():
             raise InputError(f"{self.folder} exists and holds no sweep; name another folder: -o")
+
+    def _is_free(self) -> bool:
+        """Whether the folder is empty, or has only what a sweep leaves that was killed before it began."""
+        if not self.folder.is_dir():
+            return False
+        inputs = self.folder / INPUTS
+        known = (RUNS, INPUTS, _LOCK, f".{_FACTS}.partial")
+        others = [each for each in self.folder.iterdir() if each.name not in known]
+        others += [each for each in inputs.glob("*") if not _INPUT.fullmatch(each.name)]
+        return not others and not any((self.folder / RUNS).glob("*"))
 
     @contextmanager
     def opened(self) -> Iterator[Store]:
-        """For as long as rows are added: nobody else may, and what was left half written is removed."""
+        """For as long as rows are added: nobody else may, and what was left half written is removed.
+
+        A sweep that ends before it has written what it is about leaves nothing, so that it can be begun again.
+        """
+        was_there = self.folder.exists()
         try:
             (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / ".lock").open("a")
+            lock = (self.folder / _LOCK).open("a")
         except OSError as error:
             raise InputError(f"cannot write results to {self.folder}: {error.strerror}") from error
-        with lock:
+        with lock, ExitStack() as ending:
             _take(lock, self.folder)
+            ending.callback(self._clear, was_there=was_there)
             for left in (self.folder / RUNS).glob(".*.partial"):
                 left.unlink()
             self._next = 1 + max((int(_PART.fullmatch(part.name)[1]) for part in self.parts()), default=-1)  # type: ignore[index]
             yield self
+
+    def _clear(self, *, was_there: bool) -> None:
+        """Remove what was written of a sweep that did not begin."""
+        if self.is_there or self.parts():
+            return
+        shutil.rmtree(self.folder / INPUTS, ignore_errors=True)
+        with suppress(OSError):
+            (self.folder / _LOCK).unlink()
+            (self.folder / RUNS).rmdir()
+            if not was_there:
+                self.folder.rmdir()
 
     def parts(self) -> list[Path]:
         """The files of the dataset, in the order in which they were written."""

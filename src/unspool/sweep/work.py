@@ -30,9 +30,10 @@ from unspool.sweep.settings import OWN_COLUMNS, RunSettings, column_of, policy_o
 from unspool.workloads import transform
 from unspool.workloads.clock import window_edges
 
-__all__ = ["DIGEST", "ELAPSED", "ERROR", "HOST", "KEY", "SCHEDULE", "be_ready", "run_batch", "run_task"]
+__all__ = ["DIGEST", "ELAPSED", "ERROR", "HOST", "KEY", "REJECTED", "SCHEDULE", "be_ready", "run_batch", "run_task"]
 
 KEY, ERROR, ELAPSED, HOST, SCHEDULE, DIGEST = OWN_COLUMNS
+REJECTED = "rejected_jobs"  # the figure that counts jobs that were not run
 _LONGEST = 500  # characters of an error
 _LOGS, _PLATFORMS = 4, 32  # that a worker keeps
 
@@ -107,7 +108,8 @@ def _of_cost(task: Task, settings: RunSettings) -> dict[str, Any]:
     told, platform = _cloud(config, changes, refs, settings.on_premises)
     log = selected(_log(task.log, *_log_settings(settings)), told, None, None, settings.queues, settings.projects)
     result = run(log, platform, policy_of(settings, told.placement), seed=settings.seed)
-    return _figures(costs_of(result, log).summary, result)
+    # A bill counts records that could not be read among the rejected; these are jobs that were not run.
+    return _figures({**costs_of(result, log).summary, REJECTED: len(log) - len(result.jobs)}, result)
 
 
 def _figures(summary: Mapping[str, Any], result: Result) -> dict[str, Any]:
