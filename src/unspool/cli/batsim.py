@@ -232,15 +232,19 @@ def batsim(
     found = _simulated(settings, states=states, is_quiet=is_quiet)
     found = replace(found, result=replace(found.result, config={**found.result.config, COMMAND: command}))
     report = not (no_report or json)
-    files = _written(found, export, out, states=states, force=force, report=report)
-    if not disable_schedule_tracing:
+    files: list[str] = []
+    # A scheduler that never began must not cost anybody the files of an earlier run.
+    is_told = found.fault is None or len(found.outputs.jobs) > 0
+    if is_told:
+        files += _written(found, export, out, states=states, force=force, report=report)
+    if is_told and not disable_schedule_tracing:
         files += _traced(found, export, is_quiet=is_quiet)
     result = found.result
     result.timing["total_s"] = perf_counter() - began
     if json:
         print_json({**result.summary, **_figures(found), "files": files})
     if not is_quiet:
-        _tell(found, files, is_json=json, out=out, report=report)
+        _tell(found, files, is_json=json, out=out if is_told else None, report=report)
     if found.fault is not None:
         raise found.fault
     return 0
@@ -304,6 +308,6 @@ def _tell(found: Simulated, files: list[str], *, is_json: bool, out: Path | None
     figures = found.outputs.schedule
     if figures["nb_jobs_killed"]:
         note(f"not successful: {counted(figures['nb_jobs_killed'], 'job')} (walltime reached, failed or killed)")
-    note(f"files: {', '.join(files)}")
+    note(f"files: {', '.join(files) or 'none, since no job had ended or been rejected'}")
     if out is not None:
         note(where_written(out, report=report))
