@@ -124,7 +124,7 @@ def test_wrong_changes_are_told_in_one_sentence_and_nothing_is_written(unspool, 
         "check the condition against `unspool inspect`",
         ("--shift", "-1h"): "shift: by -3600 s the first job would be submitted before 0; expected 0 or more",
         ("--thin", "2"): "thin: the share is 2.0; expected more than 0, up to 1",
-        ("--thin", "0.5", "--seed", "-1"): "seed is -1; expected 0 or more",
+        ("--thin", "0.5", "--seed", "-1"): "--seed -1: expected a whole number from 0 to 9223372036854775807",
     }
     for arguments, sentence in told.items():
         assert unspool("convert", log, "out.csv", *arguments) == (2, "", f"unspool: {sentence}\n")

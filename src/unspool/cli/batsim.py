@@ -14,7 +14,7 @@ from unspool.cli.batsim_options import Others, Socket, context_of, outside_of, r
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.files import tell_reasons
-from unspool.cli.options import command_of
+from unspool.cli.options import Seed, command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -61,7 +61,7 @@ def batsim(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
-    seed: int = 0,
+    seed: Seed = 0,
     master_host: Annotated[str | None, Parameter(name=["--master-host", "-m"])] = None,
     add_role_to_hosts: Annotated[list[str] | None, Parameter(name=["--add-role-to-hosts", "-r"], negative=())] = None,
     host_order: str = "natural",

@@ -1,4 +1,4 @@
-"""What kind of file somebody named: a log, a platform, settings of some verb, or a folder of results; and logs, read."""
+"""What kind of file somebody named: a log, a platform, settings of a verb, or a folder of results; and logs, read."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from unspool.cli.config import RunConfig
-from unspool.cli.options import LogFormat, TargetFormat
+from unspool.cli.options import LogFormat, Seed, TargetFormat
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, reading
 from unspool.errors import InputError
 from unspool.model.workload import Workload
@@ -47,7 +47,7 @@ def lublin(
     weekend: float = 1.0,
     start: str | None = None,
     no_daily_cycle: Annotated[bool, Flag] = False,
-    seed: int = 0,
+    seed: Seed = 0,
     to: TargetFormat = None,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
@@ -98,7 +98,7 @@ def poisson(
     mean_run_time: str,
     jobs: int = 10_000,
     cores: int = 1,
-    seed: int = 0,
+    seed: Seed = 0,
     to: TargetFormat = None,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
@@ -142,7 +142,7 @@ def fitted(
     jobs: int | None = None,
     duration: str | None = None,
     save_model: Path | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     to: TargetFormat = None,
@@ -206,7 +206,7 @@ def recodex(
     refs: Path | None = None,
     load: float = 1.0,
     start: str | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
 ) -> int:
