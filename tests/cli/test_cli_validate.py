@@ -1,3 +1,5 @@
+import pytest
+
 from unspool.workloads.recodex import REF_COLUMNS
 
 LOG = "job_id,submit_time,run_time,cores\na,5,10,2\nb,1,5,4\n"
@@ -134,3 +136,14 @@ def test_a_file_is_named_once_even_where_its_line_is(unspool, write):
 def test_a_cloud_is_a_platform_of_what_can_be_started_there(unspool, write):
     write("cloud.yml", "ComputeClusterModel: {InstanceTypes: {include: ['c7i.large$']}}\n")
     assert unspool("validate", "cloud.yml") == (0, "cloud.yml: ok, a platform of 1 type that can be started\n", "")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_text_in_utf_16_is_named_and_how_to_convert_it(unspool, write, encoding):
+    write("log.csv", f"\ufeff{LOG}".encode(encoding))
+    assert unspool("validate", "log.csv") == (
+        2,
+        "log.csv: NOT USABLE: text in UTF-16, which PowerShell and Excel write; expected UTF-8, so convert it first: "
+        "iconv -f UTF-16 -t UTF-8 log.csv > utf8-log.csv, or save it as CSV UTF-8 in Excel\n",
+        "",
+    )
