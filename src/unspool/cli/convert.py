@@ -100,9 +100,11 @@ def convert(
     ]
     workload = transform.merge(logs)
     for change in filter(None, changes):
+        known = len(workload.notes)
         workload = change(workload)
         if not len(workload):
-            raise InputError(f"{workload.notes[-1]}: nothing is written; check the condition against `unspool inspect`")
+            told = "; ".join(workload.notes[known:])
+            raise InputError(f"{told}: nothing is written; check the condition against `unspool inspect`")
     with Announcement(f"writing {target} …"):
         lost = write_workload(workload, target, to, force=force)
     for text in (*workload.notes, *lost):
