@@ -24,7 +24,8 @@ def test_built_in_names_are_made():
 
 def test_a_function_is_taken_as_it_is_and_a_class_is_made_with_parameters(tmp_path):
     text = (
-        "def decide(view): ...\nclass Aged:\n    def __init__(self, **given): self.given = given\n    decide = decide\n"
+        "def decide(view): ...\n"
+        "class Aged:\n    def __init__(self, **given): self.given = given\n    def decide(self, view): ...\n"
     )
     module(tmp_path, "plugin_kinds", text)
     assert plugins.build("schedulers", "plugin_kinds:decide").__name__ == "decide"
@@ -60,13 +61,23 @@ def test_names_of_other_packages_are_found_and_ours_come_first(tmp_path, monkeyp
         ("esay:depth=3", "unknown scheduler 'esay'; did you mean 'easy'?"),
         (":decide", "unknown scheduler ''."),
         ("easy:depth", "'easy:depth': 'depth' does not read as key=value"),
-        ("easy:depth=3", "'easy:depth=3': got an unexpected keyword argument 'depth'"),
+        ("easy:depth=3", "'easy:depth=3': unknown parameter 'depth'. Known: order, power_cap, predictor, sleep_after"),
         ("nowhere_at_all:decide", "cannot load decide from nowhere_at_all: No module named 'nowhere_at_all'"),
         ("plugin_bad.py:decide", "cannot load decide from plugin_bad.py: .*; leave .py out"),
         ("plugin_bad:missing", "cannot load missing from plugin_bad: AttributeError"),
         ("plugin_bad:number", "'plugin_bad:number': plugin_bad:number is no scheduler; expected decide.view."),
         ("plugin_bad:decide:k=1", "'plugin_bad:decide:k=1': plugin_bad:decide is no class and takes no parameters"),
         ("plugin_bad:Broken", "'plugin_bad:Broken': RuntimeError: no model"),
+        (
+            "plugin_bad:Asks:b=2",
+            "'plugin_bad:Asks:b=2': the parameter a is missing; give it, as in plugin_bad:Asks:b=2,a=",
+        ),
+        (
+            "plugin_bad:noarg",
+            r"'plugin_bad:noarg': noarg\(\) cannot be called with the view alone; a policy takes one "
+            r"argument, as in def noarg\(view\)",
+        ),
+        ("plugin_bad:Two", r"'plugin_bad:Two': decide\(view, more\) cannot .* as in def decide\(self, view\)"),
         ("plugin_raises:decide", "cannot load decide from plugin_raises: RuntimeError: on import"),
         ("plugin_leaves:decide", "cannot load decide from plugin_leaves: SystemExit: 3"),
         ("plugin_syntax:decide", "cannot load decide from plugin_syntax: SyntaxError"),
@@ -75,7 +86,11 @@ def test_names_of_other_packages_are_found_and_ours_come_first(tmp_path, monkeyp
 )
 def test_what_cannot_be_made_is_told_in_one_sentence(tmp_path, text, sentence):
     broken = "class Broken:\n    def __init__(self): raise RuntimeError('no model')\n    def decide(self, view): ...\n"
-    module(tmp_path, "plugin_bad", f"number = 42\ndef decide(view): ...\n{broken}")
+    others = (
+        "def noarg(): return []\nclass Two:\n    def decide(self, view, more): ...\n"
+        "class Asks:\n    def __init__(self, a, b): ...\n    def decide(self, view): ...\n"
+    )
+    module(tmp_path, "plugin_bad", f"number = 42\ndef decide(view): ...\n{broken}{others}")
     module(tmp_path, "plugin_raises", "raise RuntimeError('on import')\n")
     module(tmp_path, "plugin_leaves", "raise SystemExit(3)\n")
     module(tmp_path, "plugin_syntax", "def decide(:\n")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from operator import attrgetter
 from typing import Any
 
@@ -97,6 +97,7 @@ _SHAPE = {
 # Parameters that every scheduler takes, because another one does what they say.
 _SLEEPING, _SLEEPING_KEYS = "unspool.policies.schedulers.sleeping:Sleeping", ("sleep_after", "power_cap")
 _NESTED = re.compile(r"([^()]*)\((.*)\)")  # name(key=value,key=value), the value of a parameter
+_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _COMMA = re.compile(r",(?![^()]*\))")  # outside parentheses
 
 
@@ -137,13 +138,40 @@ def build(kind: str, text: str) -> Any:
     found = load(target)
     parameters = parameters_of(_keyed(rest, getattr(found, "positional", None)), text)
     sleeping = {key: parameters.pop(key) for key in _SLEEPING_KEYS if kind == "schedulers" and key in parameters}
-    part = _made(found, parameters, text) if isinstance(found, type) else found
+    more = _SLEEPING_KEYS if kind == "schedulers" else ()
+    part = _made(found, parameters, text, more) if isinstance(found, type) else found
     if part is found and parameters:
         raise InputError(f"'{text}': {target} is no class and takes no parameters")
     method, expected, may_be_function = _SHAPE[kind]
     if not ((may_be_function and callable(part)) or hasattr(part, method)):
         raise InputError(f"'{text}': {target} is no {kind.removesuffix('s')}; expected {expected}")
+    if kind == "schedulers":
+        _refuse_without_view(part, target, text)
     return _made(partial(load(_SLEEPING), part), sleeping, text) if sleeping else part
+
+
+def _refuse_without_view(part: Any, target: str, text: str) -> None:
+    """Complain of a scheduler that cannot be called as it will be."""
+    decide = getattr(part, "decide", part)
+    told = _signature_of(decide)
+    if told is None:
+        return
+    try:
+        told.bind(None)
+    except TypeError:
+        name = target.rpartition(":")[2] if decide is part else "decide"
+        raise InputError(
+            f"'{text}': {name}{told} cannot be called with the view alone; a policy takes one argument, as in "
+            f"def {name}({'view' if decide is part else 'self, view'})"
+        ) from None
+
+
+def _signature_of(part: Callable[..., Any]) -> Signature | None:
+    """What a function or class takes, or None where it does not tell, as some that are written in C."""
+    try:
+        return signature(part)
+    except (ValueError, TypeError):
+        return None
 
 
 def _keyed(text: str, positional: str | None) -> str:
@@ -180,11 +208,11 @@ def _current_folder_first() -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def _made(found: Callable[..., Any], parameters: dict[str, Any], text: str) -> Any:
-    try:
-        signature(found).bind(**parameters)
-    except TypeError as error:
-        raise InputError(f"'{text}': {error}") from error
+def _made(found: Callable[..., Any], parameters: dict[str, Any], text: str, more: Sequence[str] = ()) -> Any:
+    """A part with its parameters; `more` are those that are taken too, and by whom is seen to elsewhere."""
+    told = _signature_of(found)
+    if told is not None:
+        _refuse_parameters(told, parameters, text, more)
     try:
         return found(**parameters)
     except UnspoolError:
@@ -192,6 +220,24 @@ def _made(found: Callable[..., Any], parameters: dict[str, Any], text: str) -> A
     # A class of somebody else's may raise anything while it is made.
     except Exception as error:
         raise InputError(f"'{text}': {type(error).__name__}: {error}") from error
+
+
+def _refuse_parameters(told: Signature, parameters: Mapping[str, Any], text: str, more: Sequence[str]) -> None:
+    """Complain of a parameter that is not known, or that is missing."""
+    named = [each for each in told.parameters.values() if each.kind in _BY_NAME]
+    known = [*(each.name for each in named), *more]
+    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in told.parameters.values())
+    for key in parameters:
+        if key not in known and not takes_any:
+            if not known:
+                raise InputError(f"'{text}': unknown parameter '{key}'; there are none, so leave it out")
+            raise InputError(f"'{text}': {UnknownName('parameter', key, known)}")
+    for each in named:
+        if each.default is Parameter.empty and each.name not in parameters:
+            raise InputError(
+                f"'{text}': the parameter {each.name} is missing; give it, as in {text}{',' if parameters else ':'}"
+                f"{each.name}=VALUE. Known: {', '.join(sorted(known))}"
+            )
 
 
 def parameters_of(text: str, whole: str) -> dict[str, Any]:

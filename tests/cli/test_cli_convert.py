@@ -122,9 +122,11 @@ def test_wrong_changes_are_told_in_one_sentence_and_nothing_is_written(unspool, 
         "give seconds instead",
         ("--where", "cores > 99"): "filter cores > 99: 0 of 4 jobs kept: nothing is written; "
         "check the condition against `unspool inspect`",
+        ("--where", "cores / 0 > 1"): "filter cores / 0 > 1: divides by 0 for 4 jobs, where no comparison holds; "
+        "filter cores / 0 > 1: 0 of 4 jobs kept: nothing is written; check the condition against `unspool inspect`",
         ("--shift", "-1h"): "shift: by -3600 s the first job would be submitted before 0; expected 0 or more",
         ("--thin", "2"): "thin: the share is 2.0; expected more than 0, up to 1",
-        ("--thin", "0.5", "--seed", "-1"): "seed is -1; expected 0 or more",
+        ("--thin", "0.5", "--seed", "-1"): "--seed -1: expected a whole number from 0 to 9223372036854775807",
     }
     for arguments, sentence in told.items():
         assert unspool("convert", log, "out.csv", *arguments) == (2, "", f"unspool: {sentence}\n")

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,31 @@ def test_what_cannot_be_used_is_said_before_anything_is_run(unspool, write):
     said = unspool("cost", log, "-o", "full")
     assert (said.code, json.dumps(said.out)) == (2, '""')
     assert "full exists and is no folder" in said.err
+    os.symlink(".", "here")
+    assert "here exists and is a link to .: it is never replaced" in unspool("cost", log, "-o", "here").err
+    assert "--seed -1: expected a whole number from 0" in unspool("cost", "advise", log, "--seed", "-1").err
+    assert "--starttime" in unspool("cost", "advise", "none.csv", "--starttime", "foo").err
     assert unspool("cost", "none.csv").code == 2
     assert unspool("cost", log, "-c", "none.yml").code == 2
     assert unspool("cost", log, "--catalogue", "none.csv").code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--starttime", "foo"), "--starttime: "),
+        (("--endtime", "inf"), "--endtime: inf is no time"),
+        (("--starttime", "20", "--endtime", "10"), "the window begins at 20 and ends at 10; expected an end after"),
+        (("--queues", "a,-["), "--queues: '[' is no regular expression"),
+        (("--projects", "("), "--projects: '(' is no regular expression"),
+        (("--seed", "-1"), "--seed -1: expected a whole number from 0 to 9223372036854775807"),
+    ],
+)
+@pytest.mark.parametrize("verb", [("cost",), ("cost", "compare", "-c", "none.yml")])
+def test_options_are_looked_at_before_the_log(unspool, verb, options, told):
+    said = unspool(*verb, "none.csv", *options)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"unspool: {told}")
 
 
 def test_instances_of_several_architectures_are_noted(unspool, write):
@@ -83,7 +106,7 @@ def test_each_note_is_told_once_whoever_made_it(unspool, write):
     said = unspool("cost", log, "-c", "c.yml")
     assert said.code == 0, said.err
     assert said.err.count("reserved c7i.large") == 1
-    assert said.err.count("1 dependencies name jobs that do not take part") == 1
+    assert said.err.count("1 dependency on jobs that do not take part") == 1
 
 
 CATALOGUE = """\
@@ -139,7 +162,7 @@ def test_run_takes_the_same_cluster_under_any_scheduler(unspool, case, write, tm
     assert "$0.02" in said.out
     assert load(tmp_path / "both" / "fcfs").summary["total_cost_usd"] == pytest.approx(0.016, abs=1e-12)
     assert unspool("inspect", config).code == 0
-    assert "c.yml: ok, a platform of 0 cores and" in unspool("validate", config).out
+    assert "c.yml: ok, a platform of 8 types that can be started" in unspool("validate", config).out
 
 
 def test_what_takes_machines_to_be_there_all_the_time_says_so(unspool, case):

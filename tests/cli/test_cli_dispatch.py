@@ -103,6 +103,8 @@ def test_a_log_that_cannot_be_used_is_refused_with_its_line(unspool, files, writ
         (("-c", "e.yaml", "jobs.csv", "--limit", "0"), "--limit 0: expected 1 or more"),
         (("-c", "e.yaml", "jobs.csv", "--limit", "-1"), "--limit -1: expected 1 or more"),
         (("-c", "e.yaml", "jobs.csv", "--compat", "simdex"), "unknown compat 'simdex'"),
+        (("-c", "e.yaml", "jobs.csv", "--json", "--machine"), "--json and --machine both say how the figures are"),
+        (("-c", "e.yaml", "jobs.csv", "--seed", "-1"), "--seed -1: expected a whole number from 0 to"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_sentence(unspool, files, arguments, said):

@@ -90,12 +90,20 @@ def test_wrong_usage_is_told_in_one_sentence(unspool):
     told = {
         ("lublin", "log.swf"): 'Command "generate lublin" parameter --cores requires an argument. '
         "Try: unspool generate lublin --help",
-        ("lublin", "log.swf", "--cores", 0): "generator: cores is 0; expected at least 1",
+        ("lublin", "log.swf", "--cores", 0): "--cores is 0; expected 1 to 1000000000000",
         ("lublin", "log.xyz", "--cores", 9): "unknown suffix of a workload '.xyz'. Known: "
         ".csv, .csv.gz, .parquet, .swf, .swf.gz, .tsv, .tsv.gz",
         ("lublin", "log.swf", "--cores", 9, "--start", "soon"): "'soon' is not a date such as 2022-03-01 "
         "or 2022-03-01T12:00",
-        ("poisson", "p.csv", "--rate", 0, "--mean-run-time", 1): "generator: rate_per_s is 0.0; expected more than 0",
+        ("poisson", "p.csv", "--rate", 0, "--mean-run-time", 1): "--rate is 0.0; expected more than 0, up to 1e+09",
+        ("poisson", "p.csv", "--rate", "1e308", "--mean-run-time", 1): "--rate is 1e+308; expected more "
+        "than 0, up to 1e+09",
+        ("poisson", "p.csv", "--rate", "1e-308", "--mean-run-time", 1): "--rate is 1e-308; expected so "
+        "many that 10000 arrive within 1e+12 s",
+        ("poisson", "p.csv", "--rate", 1, "--mean-run-time", "1e300"): "--mean-run-time is 1e+300; expected "
+        "so few seconds that no run is longer than 1e+12",
+        ("poisson", "p.csv", "--rate", 1, "--mean-run-time", 1, "--cores", 2**63): "--cores is "
+        "9223372036854775808; expected 1 to 1000000000000",
         ("fitted", "log.swf"): "generate fitted: give a log with --from, or a saved model with --model, and not both",
         ("fitted", "log.swf", "--from", "none.swf"): "none.swf: there is no such file; check the path",
     }
@@ -126,7 +134,7 @@ def test_recodex_begins_on_a_date(unspool, tmp_path):
         (("data.swf",), "data.swf: a log of ReCodEx is CSV; give it a name that ends in .csv or .csv.gz"),
         (("a.csv", "--refs", "refs"), "refs: a log of ReCodEx is CSV; give it a name that ends in .csv or .csv.gz"),
         (("a.csv", "--refs", "./a.csv"), "a.csv: jobs and reference runs cannot be one file; give --refs another name"),
-        (("a.csv", "--jobs", "1"), "generator: jobs is 1; expected at least 10"),
+        (("a.csv", "--jobs", "1"), "--jobs is 1; expected at least 10"),
     ],
 )
 def test_recodex_refuses_what_it_cannot_write(unspool, tmp_path, arguments, says):

@@ -20,6 +20,7 @@ def test_orders_and_predictors_are_listed(unspool):
     said = unspool("plugins", "predictors")
     assert "last-two" in said.out
     assert "The mean run time of the user's last two jobs" in said.out
+    assert "The same" not in said.out  # the list is sorted, so that no row can mean the one above it
 
 
 def test_an_unknown_kind_is_told_the_nearest(unspool):

@@ -177,7 +177,7 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
          "f4, fcfs, filler, largest-size, least-added-cost, ljf, "
          "multifactor, priority, random, rl, saf, sjf, unicef, wfp3, or one of your own as module:Name"),
         (["three.csv", "-p", "4", "--policy", "fcfs:order=sjf"],
-         "'fcfs:order=sjf': got an unexpected keyword argument 'order'"),
+         "'fcfs:order=sjf': unknown parameter 'order'. Known: power_cap, predictor, sleep_after"),
         (["three.csv", "-p", "4", "--policy", "multifactor:half_life_s=0"],
          "multifactor: half_life_s is 0; expected more than 0 seconds"),
         (["three.csv", "-p", "4", "--policy", "easy:predictor=last"],
@@ -185,7 +185,7 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
          "linear, network, quantile, scaled, statistics, "
          "or one of your own as module:Name"),
         (["three.csv", "-p", "4", "--policy", "easy:depth=3"],
-         "'easy:depth=3': got an unexpected keyword argument 'depth'"),
+         "'easy:depth=3': unknown parameter 'depth'. Known: order, power_cap, predictor, sleep_after"),
         (["three.csv", "-p", "4", "--select", "frist"],
          "unknown machine selection 'frist'; did you mean 'first'? "
          "Known: best, contiguous, first, local, nearby, pack, spread, worst"),

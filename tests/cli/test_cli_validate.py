@@ -1,3 +1,7 @@
+import pytest
+
+from unspool.workloads.recodex import REF_COLUMNS
+
 LOG = "job_id,submit_time,run_time,cores\na,5,10,2\nb,1,5,4\n"
 
 
@@ -67,3 +71,79 @@ def test_columns_may_be_mapped(unspool, write):
 
 def test_nothing_to_validate_is_wrong_usage(unspool):
     assert unspool("validate") == (2, "", "unspool: nothing to validate; name one file or more\n")
+
+
+def test_files_of_other_verbs_are_recognised_by_their_content_and_checked_as_those_do(unspool, write):
+    write("grid.toml", "replicas = 2\n[run]\nplatform = 4\n[grid]\npolicy = ['fcfs', 'easy', 'filler']\n")
+    write(
+        "search.toml",
+        "[run]\nplatform = 4\n[grid]\npolicy = ['fcfs']\n[search]\ntrials = 5\nminimise = 'mean_wait_s'\n",
+    )
+    write("bad-grid.toml", "[run]\nplatfrom = 4\n[grid]\npolicy = ['fcfs', 'easy']\n")
+    write("two.yaml", "workers: 2\ndispatcher: shortest-queue\nmetrics: [delay]\ncolour: red\n")
+    write("bad.yaml", "workers: 2\ndispatcher: shortest-qeue\n")
+    write("none.yaml", "workers: 0\ndispatcher: shortest-queue\n")
+    write("refs.csv", f"{';'.join(REF_COLUMNS)}\nr1;s;e;r;default;900;1;true;45\n")
+    write("bad-refs.csv", f"{';'.join(REF_COLUMNS)}\nr1;s;e;r;default;900;1;true;soon\n")
+    said = unspool("validate", "grid.toml", "search.toml", "two.yaml", "refs.csv")
+    assert said == (
+        0,
+        "grid.toml: ok, the grid of a sweep: 6 runs\n"
+        "search.toml: ok, the grid of a sweep: a search of 5 trials\n"
+        "two.yaml: ok, an experiment of 2 workers: shortest-queue, delay\n"
+        "  line 4, key colour: not known and not used\n"
+        "refs.csv: ok, 1 reference run, for unspool dispatch --refs\n",
+        "",
+    )
+    said = unspool("validate", "bad-grid.toml", "bad.yaml", "none.yaml", "bad-refs.csv")
+    assert said.code == 2
+    found = said.out.splitlines()
+    assert found[0].startswith("bad-grid.toml: NOT USABLE: [run]: unknown")
+    assert "did you mean 'platform'?" in found[0]
+    assert found[1].startswith(
+        "bad.yaml: NOT USABLE: line 2, key dispatcher: unknown dispatcher 'shortest-qeue'; did you"
+    )
+    assert found[2] == "none.yaml: NOT USABLE: line 1, key workers: 0 workers; expected 1 to 100,000"
+    assert found[3].startswith("bad-refs.csv: NOT USABLE: line 2")
+
+
+def test_what_only_one_verb_reads_is_not_inspected_and_that_verb_is_named(unspool, write):
+    write("grid.toml", "[run]\nplatform = 4\n[grid]\npolicy = ['fcfs', 'easy']\n")
+    said = unspool("inspect", "grid.toml")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(
+        "unspool: grid.toml: is read by unspool sweep and by unspool validate, not here; expected a"
+    )
+
+
+def test_the_result_of_a_run_that_broke_off_is_told_as_partial_and_exits_with_2(unspool, write, tmp_path):
+    assert unspool("run", write("log.csv", LOG), "-p", 4, "--policy", "fcfs", "-o", "one").code == 0
+    settings = tmp_path / "one" / "run.toml"
+    settings.write_text(settings.read_text() + 'partial = "the scheduler ended with exit code 1"\n')
+    assert unspool("validate", "one") == (
+        2,
+        "one: PARTIAL: the run under fcfs broke off, and only jobs that had ended by then are told of "
+        "(the scheduler ended with exit code 1)\n",
+        "",
+    )
+
+
+def test_a_file_is_named_once_even_where_its_line_is(unspool, write):
+    said = unspool("validate", write("nums.csv", LOG.replace("a,5,", "a,-5,")))
+    assert said == (2, "nums.csv: NOT USABLE: line 2: submit_time is -5; expected 0 or more\n", "")
+
+
+def test_a_cloud_is_a_platform_of_what_can_be_started_there(unspool, write):
+    write("cloud.yml", "ComputeClusterModel: {InstanceTypes: {include: ['c7i.large$']}}\n")
+    assert unspool("validate", "cloud.yml") == (0, "cloud.yml: ok, a platform of 1 type that can be started\n", "")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_text_in_utf_16_is_named_and_how_to_convert_it(unspool, write, encoding):
+    write("log.csv", f"\ufeff{LOG}".encode(encoding))
+    assert unspool("validate", "log.csv") == (
+        2,
+        "log.csv: NOT USABLE: text in UTF-16, which PowerShell and Excel write; expected UTF-8, so convert it first: "
+        "iconv -f UTF-16 -t UTF-8 log.csv > utf8-log.csv, or save it as CSV UTF-8 in Excel\n",
+        "",
+    )

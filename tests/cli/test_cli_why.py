@@ -142,3 +142,10 @@ easy (second) ends job a (3 cores, walltime 6 s) at 6 s (walltime)
     )
     unspool("run", write("plain.csv", LOG), "-p", 4, "-o", "other")
     assert unspool("diff", "long", "other").code == 2
+
+
+def test_a_job_that_is_not_in_a_result_without_jobs_is_told_so(unspool, write):
+    unspool("run", write("large.csv", "job_id,submit_time,run_time,cores\na,0,10,9\nb,0,10,8\n"), "-p", 4, "-o", "out")
+    assert unspool("why", "out", "zzz") == (
+        2, "", "unspool: there is no job 'zzz' in this result, in which no job ran; jobs that were rejected: a, b\n"
+    )  # fmt: skip

@@ -194,6 +194,19 @@ def test_a_scheduler_that_does_well_is_started_and_stopped(batsim, tmp_path):
     assert len((tmp_path / "out_jobs.csv").read_text().splitlines()) == 3
 
 
+def test_a_scheduler_that_ends_before_any_job_leaves_the_files_of_an_earlier_run(batsim, tmp_path):
+    pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
+    assert batsim("-q", "-o", "OUT")[0] == 0
+    before = {path: path.read_bytes() for path in tmp_path.glob("out_*")}
+    summary = (tmp_path / "OUT" / "summary.json").read_bytes()
+    code, out, err = batsim("--start-scheduler", "false", "--json", "-o", "OUT", "--force")
+    assert code == 1
+    assert (json.loads(out)["files"], "ended with exit code 1" in json.loads(out)["partial"]) == ([], True)
+    assert "files: none, since no job had ended or been rejected\n" in err
+    assert {path: path.read_bytes() for path in tmp_path.glob("out_*")} == before
+    assert (tmp_path / "OUT" / "summary.json").read_bytes() == summary
+
+
 def test_nobody_at_the_endpoint_is_told_so(batsim, tmp_path):
     pytest.importorskip("zmq", reason="pyzmq is not installed: pip install 'unspool[protocol]'")
     code, _, err = batsim("-s", f"ipc://{tmp_path}/nobody", "--socket-timeout", "0.5")

@@ -1,5 +1,6 @@
 import json
 import math
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -221,6 +222,15 @@ def test_a_prefix_below_a_file_is_refused_before_the_run(tmp_path):
         check_prefix(f"{tmp_path}/file/out")
     with pytest.raises(InputError, match="is empty"):
         check_prefix("")
+    (tmp_path / "out_schedule.trace").mkdir()
+    with pytest.raises(InputError, match=r"out_schedule\.trace is a folder; name another prefix"):
+        check_prefix(f"{tmp_path}/out")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc, which refuses files even of root")
+def test_a_prefix_is_tried_before_the_run_and_not_only_asked_for_its_permissions():
+    with pytest.raises(InputError, match=r"-e /proc/b/: /proc is no folder that files can be written to \(.+\); name"):
+        check_prefix("/proc/b/")
 
 
 @settings(deadline=None)

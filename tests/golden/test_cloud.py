@@ -227,14 +227,14 @@ def test_job_that_only_limits_keep_out_is_told_so_and_one_that_asks_for_gpus_too
     told = run(log, cloud(max_vcpus=Limits(2)), "cheapest-fit").rejected["reason"].to_list()
     assert told == [
         "asks for 2 cores, 1 GiB on a machine; limits allow no instance of a type that has them",
-        "asks for 1 cores, 1 GiB, 1 GPUs on a machine; no machine that there is, or that can be started, has GPUs",
+        "asks for 1 core, 1 GiB, 1 GPU on a machine; no machine that there is, or that can be started, has GPUs",
     ]
 
 
 def test_job_that_limits_forbid_is_rejected():
     log = jobs((0, 60, 3, 1), machines=[3])
     assert run(log, cloud(max_instances=Limits(2)), "cheapest-fit").rejected["reason"].to_list() == [
-        "asks for 3 machines of 1 cores, 0.333333 GiB; servers and limits allow 2 at once"
+        "asks for 3 machines of 1 core, 0.333333 GiB; servers and limits allow 2 at once"
     ]
 
 

@@ -67,7 +67,7 @@ def test_unknown_ids_are_taken_as_ended_and_counted():
     result = run(jobs, "4", "fcfs")
     assert result.jobs["start_time"].to_list() == [0, 10]
     assert [note for note in result.notes if "dependencies" in note] == [
-        "3 dependencies name jobs that do not take part: taken as ended"
+        "3 dependencies on jobs that do not take part: taken as ended"
     ]
 
 
@@ -93,7 +93,7 @@ def test_dependents_of_a_job_too_large_for_the_platform_do_not_wait_for_it():
     jobs = workload([(0, 10, 9, 10), (1, 5, 1, 5)], depends_on=[None, "a"])
     result = run(jobs, "4", "fcfs")
     assert result.jobs.select("job_id", "start_time").rows() == [("b", 1)]
-    assert result.notes == ("1 dependencies name jobs that do not take part: taken as ended",)
+    assert result.notes == ("1 dependency on jobs that do not take part: taken as ended",)
 
 
 def test_dependents_of_a_job_that_the_policy_rejects_do_not_wait_for_it():

@@ -197,7 +197,13 @@ HEAD = "region,type,cores,vcpus,memory_gib,architecture,on_demand_usd_per_hour"
         ),
         (
             "region,type,cores,vcpu\n",
-            ", line 1: no column vcpus; unknown column 'vcpus'; did you mean 'vcpu'? Known: cores, region, type, vcpu",
+            ", line 1: no column vcpus (is vcpu meant?); a catalogue has region, type, cores, vcpus, memory_gib, "
+            "architecture, on_demand_usd_per_hour, and this file region, type, cores, vcpu",
+        ),
+        (
+            "job_id,submit_time,run_time,cores\n",
+            ", line 1: no column region; a catalogue has region, type, cores, vcpus, memory_gib, architecture, "
+            "on_demand_usd_per_hour, and this file job_id, submit_time, run_time, cores",
         ),
         (f"{HEAD}\n", ": no type of instance in it; expected one a line, below the names of the columns"),
         ("{", ": not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),

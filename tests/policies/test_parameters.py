@@ -40,7 +40,7 @@ def test_a_predictor_goes_with_schedulers_that_only_order():
          f"unknown order 'multifactor(age=0'; did you mean 'multifactor'? Known: {ORDERS}, {OWN}"),
         ("easy:order=", f"unknown order ''. Known: {ORDERS}, {OWN}"),
         ("easy:order=5", "order is 5; expected a name such as sjf, or a QueueOrder"),
-        ("easy:order=sjf(x=1)", "'sjf:x=1': got an unexpected keyword argument 'x'"),
+        ("easy:order=sjf(x=1)", "'sjf:x=1': unknown parameter 'x'; there are none, so leave it out"),
         ("easy:order=fractions:Fraction",
          "'fractions:Fraction': fractions:Fraction is no order; expected a QueueOrder"),
         ("easy:predictor=last2",
@@ -50,9 +50,11 @@ def test_a_predictor_goes_with_schedulers_that_only_order():
         ("easy:predictor=fractions:Fraction",
          "'fractions:Fraction': fractions:Fraction is no predictor; "
          "expected predict_one(job) and learn_one(job, run_time_s)"),
-        ("easy:ordr=sjf", "'easy:ordr=sjf': got an unexpected keyword argument 'ordr'"),
-        ("fcfs:order=sjf", "'fcfs:order=sjf': got an unexpected keyword argument 'order'"),
-        ("sjf:order=ljf", "'sjf:order=ljf': got an unexpected keyword argument 'order'"),
+        ("easy:ordr=sjf",
+         "'easy:ordr=sjf': unknown parameter 'ordr'; did you mean 'order'? "
+         "Known: order, power_cap, predictor, sleep_after"),
+        ("fcfs:order=sjf", "'fcfs:order=sjf': unknown parameter 'order'. Known: power_cap, predictor, sleep_after"),
+        ("sjf:order=ljf", "'sjf:order=ljf': unknown parameter 'order'. Known: power_cap, predictor, sleep_after"),
         ("multifactor:half_life_s=0", "multifactor: half_life_s is 0; expected more than 0 seconds"),
         ("multifactor:longest_age_s=-1", "multifactor: longest_age_s is -1; expected more than 0 seconds"),
         ("multifactor:half_life_s=inf", "multifactor: half_life_s is inf; expected a number"),

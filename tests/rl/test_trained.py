@@ -24,7 +24,7 @@ def test_a_model_that_is_not_there_is_told():
         build("schedulers", "rl:nowhere.zip")
     with pytest.raises(InputError, match="unknown algorithm 'pqo'; did you mean 'ppo'"):
         build("schedulers", "rl:nowhere.zip,algorithm=pqo")
-    with pytest.raises(InputError, match="missing a required argument: 'model'"):
+    with pytest.raises(InputError, match="the parameter model is missing; give it, as in rl:model=VALUE"):
         build("schedulers", "rl")
 
 

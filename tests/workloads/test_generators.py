@@ -11,7 +11,7 @@ from tests.strategies import rows
 from unspool.errors import InputError
 from unspool.model.workload import Workload
 from unspool.workloads.clock import hours_of_week
-from unspool.workloads.generators import Fitted, fit, lublin, poisson
+from unspool.workloads.generators import Fitted, fit, lublin, poisson, recodex
 from unspool.workloads.generators.busy import BusyClock, week_of
 from unspool.workloads.generators.repeats import _mean_apart, folded
 from unspool.workloads.sessions import in_sessions
@@ -19,6 +19,7 @@ from unspool.workloads.transform import shift
 
 MONDAY = 1704067200.0
 WHOLE_DAY = 86400.0
+LOADS = "expected from 5.4e-08 to 5.4e+04 with this many jobs and cores"  # of lublin(10, 2)
 
 
 def digest(log):
@@ -71,8 +72,17 @@ def test_the_weekend_leaves_the_hours_of_the_day_as_they_were():
     ("call", "sentence"),
     [
         (lambda: poisson(0, 1.0, 1.0), "generator: jobs is 0; expected at least 1"),
-        (lambda: poisson(1, float("nan"), 1.0), "generator: rate_per_s is nan; expected more than 0"),
+        (lambda: poisson(1, float("nan"), 1.0), "generator: rate_per_s is nan; expected more than 0, up to 1e+09"),
         (lambda: poisson(1, 1.0, float("inf")), "generator: mean_run_time_s is inf; expected more than 0"),
+        (
+            lambda: lublin(10, 2, 1e308),
+            f"generator: load is 1e+308; {LOADS}",
+        ),
+        (
+            lambda: lublin(10, 2, 1e-300),
+            f"generator: load is 1e-300; {LOADS}",
+        ),
+        (lambda: recodex(10, 0, 1e-300), "generator: load is 1e-300; expected 5.03e-11 or more with this many jobs"),
         (lambda: lublin(1, 8, 0.5), "generator: jobs is 1; expected at least 2"),
         (lambda: lublin(10, 8, 0.5, max_cores=9), "generator: max_cores is 9; expected 1 to 8"),
         (lambda: lublin(10, 8, 0.5, seed=-1), "generator: seed is -1; expected 0 or more"),

@@ -280,3 +280,17 @@ def test_a_log_cut_in_two_and_merged_is_the_log(log, cut):
     parts = [part for part in (window(log, end=cut), window(log, start=cut)) if len(part)]
     columns = ("job_id", "submit_time", "run_time", "cores", "walltime")
     assert merge(parts).table.select(columns).equals(log.table.select(columns))
+
+
+@pytest.mark.parametrize(
+    ("where", "kept", "by_0"),
+    [
+        ("cores / 0 > 1 or cores == 8", ["d"], "4 jobs"),
+        ("run_time / (cores - 1) > 1", ["b", "c"], "1 job"),
+        ("run_time / cores > 2", ["a", "b"], None),
+    ],
+)
+def test_what_is_divided_by_0_is_larger_than_nothing_and_told(where, kept, by_0):
+    log = filter(workload(FOUR), where)
+    told = [] if by_0 is None else [f"filter {where}: divides by 0 for {by_0}, where no comparison holds"]
+    assert (ids(log), list(log.notes)) == (kept, [*told, f"filter {where}: {len(kept)} of 4 jobs kept"])

@@ -12,12 +12,13 @@ from cyclopts import Parameter
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
+from unspool.cli.options import Seed
 from unspool.cli.output import Progress, compiling_announcement, counted, note, print_json, print_table, print_text
 from unspool.errors import InputError, shown
 from unspool.faces.cloud.advice import Advice, Trial, advise, knobs
 from unspool.faces.cloud.changes import parse_changes, shown_change
 from unspool.faces.cloud.config import read_config
-from unspool.faces.cloud.jobs import selected, unix_time
+from unspool.faces.cloud.jobs import refuse_options, selected, unix_time
 from unspool.metrics.cost import bands
 from unspool.model.workload import Workload
 from unspool.platforms.catalogue import read_catalogue
@@ -43,7 +44,7 @@ def advise_on(
     format: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
     replicas: int = 1,
     budget: int = 100,
     json: Annotated[bool, Flag] = False,
@@ -89,6 +90,7 @@ def advise_on(
     for name, number in (("--replicas", replicas), ("--budget", budget)):
         if number < 1:
             raise InputError(f"{name} {number}: expected 1 or more")
+    refuse_options(starttime, endtime, queues, projects)
     given = parse_changes(set or [])
     settings, types = read_config(config, given), read_catalogue(catalogue)
     settings.platform(types)

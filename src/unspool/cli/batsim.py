@@ -14,7 +14,7 @@ from unspool.cli.batsim_options import Others, Socket, context_of, outside_of, r
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.files import tell_reasons
-from unspool.cli.options import command_of
+from unspool.cli.options import Seed, command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -61,7 +61,7 @@ def batsim(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
-    seed: int = 0,
+    seed: Seed = 0,
     master_host: Annotated[str | None, Parameter(name=["--master-host", "-m"])] = None,
     add_role_to_hosts: Annotated[list[str] | None, Parameter(name=["--add-role-to-hosts", "-r"], negative=())] = None,
     host_order: str = "natural",
@@ -232,15 +232,19 @@ def batsim(
     found = _simulated(settings, states=states, is_quiet=is_quiet)
     found = replace(found, result=replace(found.result, config={**found.result.config, COMMAND: command}))
     report = not (no_report or json)
-    files = _written(found, export, out, states=states, force=force, report=report)
-    if not disable_schedule_tracing:
+    files: list[str] = []
+    # A scheduler that never began must not cost anybody the files of an earlier run.
+    is_told = found.fault is None or len(found.outputs.jobs) > 0
+    if is_told:
+        files += _written(found, export, out, states=states, force=force, report=report)
+    if is_told and not disable_schedule_tracing:
         files += _traced(found, export, is_quiet=is_quiet)
     result = found.result
     result.timing["total_s"] = perf_counter() - began
     if json:
         print_json({**result.summary, **_figures(found), "files": files})
     if not is_quiet:
-        _tell(found, files, is_json=json, out=out, report=report)
+        _tell(found, files, is_json=json, out=out if is_told else None, report=report)
     if found.fault is not None:
         raise found.fault
     return 0
@@ -304,6 +308,6 @@ def _tell(found: Simulated, files: list[str], *, is_json: bool, out: Path | None
     figures = found.outputs.schedule
     if figures["nb_jobs_killed"]:
         note(f"not successful: {counted(figures['nb_jobs_killed'], 'job')} (walltime reached, failed or killed)")
-    note(f"files: {', '.join(files)}")
+    note(f"files: {', '.join(files) or 'none, since no job had ended or been rejected'}")
     if out is not None:
         note(where_written(out, report=report))

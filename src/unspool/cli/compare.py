@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from unspool.cli.comparison import shown_slowdown, shown_time
 from unspool.cli.files import read_results
+from unspool.cli.options import Seed
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, print_text
 from unspool.errors import InputError, shown
 from unspool.results.compare import Comparison
@@ -36,7 +37,7 @@ def compare(
     warm_up: str = "0",
     cool_down: str = "0",
     confidence: float = 0.95,
-    seed: int = 0,
+    seed: Seed = 0,
     series: Annotated[Path | None, Parameter(name="--series")] = None,
     points: int = POINTS,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,

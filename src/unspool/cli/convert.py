@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_results
-from unspool.cli.options import LogFormat, TargetFormat
+from unspool.cli.options import LogFormat, Seed, TargetFormat
 from unspool.cli.output import Announcement, counted, note, reading
 from unspool.errors import InputError, shown
 from unspool.model.workload import Workload
@@ -39,7 +39,7 @@ def convert(
     scale_load: float | None = None,
     scale_run_times: float | None = None,
     shift: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    seed: int = 0,
+    seed: Seed = 0,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -100,9 +100,11 @@ def convert(
     ]
     workload = transform.merge(logs)
     for change in filter(None, changes):
+        known = len(workload.notes)
         workload = change(workload)
         if not len(workload):
-            raise InputError(f"{workload.notes[-1]}: nothing is written; check the condition against `unspool inspect`")
+            told = "; ".join(workload.notes[known:])
+            raise InputError(f"{told}: nothing is written; check the condition against `unspool inspect`")
     with Announcement(f"writing {target} …"):
         lost = write_workload(workload, target, to, force=force)
     for text in (*workload.notes, *lost):

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log, tell_reasons
-from unspool.cli.options import command_of
+from unspool.cli.options import Seed, command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -25,7 +25,7 @@ from unspool.errors import InputError
 from unspool.faces.cloud.changes import parse_changes
 from unspool.faces.cloud.commit import with_commitments
 from unspool.faces.cloud.config import CostConfig, fixed_only, read_config
-from unspool.faces.cloud.jobs import selected, unix_time
+from unspool.faces.cloud.jobs import refuse_options, selected, unix_time
 from unspool.faces.cloud.outputs import write_costs
 from unspool.faces.cloud.template import commented_config
 from unspool.faces.cloud.workbook import needs_xlsxwriter
@@ -76,7 +76,7 @@ def cost(
     policy: str | None = None,
     on_premises: Annotated[bool, Parameter(name="--on-premises", negative=(), show_default=False)] = False,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
     replicas: int = 1,
     json: Annotated[bool, Flag] = False,
     strict: Annotated[bool, Flag] = False,
@@ -149,6 +149,7 @@ def cost(
         needs_xlsxwriter()
         if out is None:
             raise InputError("--excel writes a workbook into the folder of results; name one, as in -o OUT")
+    refuse_options(starttime, endtime, queues, projects)
     has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
+from unspool.cli.options import Seed
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -28,7 +29,7 @@ from unspool.cli.output import (
 )
 from unspool.errors import InputError, shown
 from unspool.faces.cloud.config import CostConfig, fixed_only, read_config
-from unspool.faces.cloud.jobs import selected, unix_time
+from unspool.faces.cloud.jobs import refuse_options, selected, unix_time
 from unspool.faces.cloud.outputs import write_set_ups
 from unspool.model.workload import Workload
 from unspool.platforms.catalogue import Catalogue, read_catalogue
@@ -74,7 +75,7 @@ def compare(
     format: str | None = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     policy: str | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
     json: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
 ) -> int:
@@ -120,6 +121,7 @@ def compare(
     no_report
         Do not write report.html, of the comparison and of each set-up.
     """
+    refuse_options(starttime, endtime, queues, projects)
     if out is not None:
         check_free(out, force=force)
     shared = {

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from unspool.cli.options import Seed
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -40,7 +41,7 @@ def dispatch(
     config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
     refs: Path | None = None,
     limit: Annotated[int | None, Parameter(allow_leading_hyphen=True)] = None,
-    seed: int = 42,
+    seed: Seed = 42,
     compat: str | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Flag] = False,
@@ -86,6 +87,8 @@ def dispatch(
         raise InputError("no log or no experiment given; say: unspool dispatch -c EXPERIMENT.yaml DATA [--refs REFS]")
     if limit is not None and limit < 1:
         raise InputError(f"--limit {limit}: expected 1 or more")
+    if json and machine:
+        raise InputError("--json and --machine both say how the figures are printed; give one of them")
     if out is not None:
         check_free(out, force=force)
     experiment = read_experiment(config, compat=compat)

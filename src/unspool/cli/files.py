@@ -1,9 +1,9 @@
-"""What kind of file somebody named: a log, a platform, a configuration, or a folder of results; and logs, read."""
+"""What kind of file somebody named: a log, a platform, settings of a verb, or a folder of results; and logs, read."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,46 +19,67 @@ from unspool.platforms.cluster import is_spec
 from unspool.platforms.documents import read_document
 from unspool.results.store import load_all as read_results
 from unspool.units import counted
-from unspool.workloads import batsim, dax, jsonmap, read_workload, wfcommons
+from unspool.workloads import batsim, dax, jsonmap, read_workload, recodex, wfcommons
 from unspool.workloads.files import opened
 
-__all__ = ["kind_of", "platform_named", "platform_of_log", "read_log", "read_results", "tell_reasons"]
+__all__ = ["VERB_OF", "kind_of", "platform_named", "platform_of_log", "read_log", "read_results", "tell_reasons"]
 
 _REASONS = 3  # rejected records that are shown
 _COST_KEYS = {"instance_mapping", "consumption_model_mapping", "ComputeClusterModel", "Jobs"}
 _PLATFORM_SUFFIXES = (".yaml", ".yml", ".json", ".xml")
 
+VERB_OF = {"grid": "unspool sweep", "experiment": "unspool dispatch -c", "refs": "unspool dispatch --refs"}
+"""Kinds of files that one verb alone reads, and that verb."""
+
 
 def kind_of(path: Path) -> str:
-    """`result`, `platform`, `config` or `log`."""
+    """`result`, `platform`, `config` or `log`; or one of `VERB_OF`."""
     if path.is_dir():
         return "log" if any(path.glob("lsb.acct*")) else "result"
     if path.name.endswith((".json", ".json.gz", ".xml")) and _holds_jobs(path):
         return "log"
+    if path.suffix in (".yaml", ".yml") and _holds_experiment(path):
+        return "experiment"
     if path.suffix in _PLATFORM_SUFFIXES or (not path.exists() and is_spec(str(path))):
         return "platform"
     if path.suffix == ".toml":
-        return "config" if _holds_settings(path) else "platform"
-    return "log"
+        return _kind_of_toml(path)
+    return "refs" if path.name.endswith((".csv", ".csv.gz")) and _starts_as(path, recodex.recognises_refs) else "log"
 
 
 def _holds_jobs(path: Path) -> bool:
     """Whether a file of JSON or XML holds jobs, as an array, as Batsim has them or as a workflow, and no platform."""
+    formats = (jsonmap, batsim, wfcommons, dax)
+    return _starts_as(path, lambda start: any(known.recognises(start) for known in formats))
+
+
+def _starts_as(path: Path, recognises: Callable[[bytes], bool]) -> bool:
     try:
         with opened(path) as file:
-            start = file.read(1 << 16)
+            return recognises(file.read(1 << 16))
     except InputError:
         return False
-    return any(known.recognises(start) for known in (jsonmap, batsim, wfcommons, dax))
 
 
-def _holds_settings(path: Path) -> bool:
+def _holds_experiment(path: Path) -> bool:
+    """Whether a YAML file names a dispatcher; whoever reads it complains of one that is damaged."""
+    try:
+        content = read_document(path, "experiment", "")
+    except InputError:
+        return False
+    return isinstance(content, dict) and "dispatcher" in content
+
+
+def _kind_of_toml(path: Path) -> str:
     try:
         keys = tomllib.loads(path.read_text(encoding="utf-8")).keys()
     except (OSError, ValueError):
-        return path.name == "run.toml"
-    is_platform = "machines" in keys or "pool" in keys
-    return not is_platform and (path.name == "run.toml" or not keys.isdisjoint(RunConfig.__struct_fields__))
+        return "config" if path.name == "run.toml" else "platform"
+    if "machines" in keys or "pool" in keys:
+        return "platform"
+    if not keys.isdisjoint(("run", "grid", "paired")):
+        return "grid"
+    return "config" if path.name == "run.toml" or not keys.isdisjoint(RunConfig.__struct_fields__) else "platform"
 
 
 def read_log(path: str | Path, format: str | None, columns: Mapping[str, str] | None) -> Workload:

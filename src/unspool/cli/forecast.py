@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import platform_named, platform_of_log, read_log
-from unspool.cli.options import LogFormat
+from unspool.cli.options import LogFormat, Seed
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -44,7 +44,7 @@ def forecast(
     replicas: int = REPLICAS,
     quantiles: str = ",".join(map(str, QUANTILES)),
     horizon: str = HORIZON,
-    seed: int = 0,
+    seed: Seed = 0,
     kill_at_walltime: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,

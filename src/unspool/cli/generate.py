@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +12,7 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from unspool.cli.config import RunConfig
-from unspool.cli.options import LogFormat, TargetFormat
+from unspool.cli.options import LogFormat, Seed, TargetFormat
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, reading
 from unspool.errors import InputError
 from unspool.model.workload import Workload
@@ -34,6 +37,28 @@ generate = App(
 
 Flag = Parameter(negative=(), show_default=False)
 
+_REFUSED = re.compile(r"generator: (\w+) is ")  # how generators complain of a parameter
+_OPTIONS = {
+    "rate_per_s": "--rate", "mean_run_time_s": "--mean-run-time", "weekend_weight": "--weekend",
+    "duration_s": "--duration", "origin_unix_s": "--start",
+}  # fmt: skip
+
+
+@contextmanager
+def _by_option() -> Iterator[None]:
+    """What a generator complains of by its parameter's name is told by that of the option."""
+    try:
+        yield
+    except InputError as error:
+        refused = _REFUSED.match(str(error))
+        if refused is None:
+            raise
+        raise InputError(f"{_option(refused[1])} is {str(error)[refused.end() :]}") from error
+
+
+def _option(parameter: str) -> str:
+    return _OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
+
 
 @generate.command
 def lublin(
@@ -47,7 +72,7 @@ def lublin(
     weekend: float = 1.0,
     start: str | None = None,
     no_daily_cycle: Annotated[bool, Flag] = False,
-    seed: int = 0,
+    seed: Seed = 0,
     to: TargetFormat = None,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
@@ -82,7 +107,7 @@ def lublin(
         Print JSON.
     """
     refuse_existing(out, force=force)
-    with Announcement(f"generating {out} …"):
+    with _by_option(), Announcement(f"generating {out} …"):
         log = generators.lublin(
             jobs, cores, load, seed, max_cores, not no_daily_cycle, weekend, unix_of_date(start) if start else 0.0
         )
@@ -98,7 +123,7 @@ def poisson(
     mean_run_time: str,
     jobs: int = 10_000,
     cores: int = 1,
-    seed: int = 0,
+    seed: Seed = 0,
     to: TargetFormat = None,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
@@ -127,7 +152,7 @@ def poisson(
         Print JSON.
     """
     refuse_existing(out, force=force)
-    with Announcement(f"generating {out} …"):
+    with _by_option(), Announcement(f"generating {out} …"):
         log = generators.poisson(jobs, rate, parse_duration(mean_run_time), cores, seed)
     return _write(log, out, to, force, json)
 
@@ -142,7 +167,7 @@ def fitted(
     jobs: int | None = None,
     duration: str | None = None,
     save_model: Path | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     to: TargetFormat = None,
@@ -187,7 +212,7 @@ def fitted(
     if source is not None:
         with reading(source):
             original = read_workload(source, format, RunConfig(columns=columns or []).column_map())
-    with Announcement(f"fitting and generating {out} …"):
+    with _by_option(), Announcement(f"fitting and generating {out} …"):
         fit = generators.Fitted.load(model) if original is None else generators.fit(original)  # type: ignore[arg-type]
         log = fit.generate(jobs, None if duration is None else parse_duration(duration), seed)
         table = None if original is None else likeness(original, log)
@@ -206,7 +231,7 @@ def recodex(
     refs: Path | None = None,
     load: float = 1.0,
     start: str | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     force: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
 ) -> int:
@@ -240,7 +265,7 @@ def recodex(
         refuse_existing(path, force=force)
     if refs is not None and refs.resolve() == out.resolve():
         raise InputError(f"{out}: jobs and reference runs cannot be one file; give --refs another name")
-    with Announcement(f"generating {out} …"):
+    with _by_option(), Announcement(f"generating {out} …"):
         log = generators.recodex(jobs, seed, load, unix_of_date(start) if start else FIRST_DAY_UNIX_S)
         for path, table in zip(paths, log, strict=False):
             generators.write_recodex(table, path, force=force)

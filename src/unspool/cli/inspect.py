@@ -12,10 +12,10 @@ from cyclopts import Parameter
 
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.files import kind_of, platform_named, read_results
+from unspool.cli.files import VERB_OF, kind_of, platform_named, read_results
 from unspool.cli.options import LogFormat
 from unspool.cli.output import print_json, print_table, reading
-from unspool.errors import shown
+from unspool.errors import InputError, shown
 from unspool.model.cloud import Cloud
 from unspool.model.network import Network
 from unspool.model.platform import Platform
@@ -24,6 +24,8 @@ from unspool.units import format_bytes, format_duration
 from unspool.workloads import read_workload
 
 __all__ = ["inspect", "log_facts", "platform_facts", "shown_fact"]
+
+_EXPECTED = "a log, a platform, a folder of results or a run.toml"
 
 
 def inspect(
@@ -57,6 +59,8 @@ def inspect(
         facts = platform_facts(platform_named(str(file)))
     elif kind == "config":
         facts = read_config(file, [], {}).resolved()
+    elif kind in VERB_OF:
+        raise InputError(f"{file}: is read by {VERB_OF[kind]} and by unspool validate, not here; expected {_EXPECTED}")
     else:
         with reading(file):
             facts = log_facts(read_workload(file, format, RunConfig(columns=columns or []).column_map()))

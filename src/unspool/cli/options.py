@@ -11,9 +11,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from unspool.errors import InputError
 from unspool.workloads import FORMATS
 
-__all__ = ["LogFormat", "TargetFormat", "command_of"]
+__all__ = ["LogFormat", "Seed", "TargetFormat", "command_of"]
+
+_MOST_SEED = 2**63 - 1
 
 LogFormat = Annotated[
     str | None,
@@ -29,6 +32,15 @@ TargetFormat = Annotated[
     ),
 ]
 """`--to`: how a log is written."""
+
+
+def _refuse_seed(_: object, seed: int | None) -> None:
+    if seed is not None and not 0 <= seed <= _MOST_SEED:
+        raise InputError(f"--seed {seed}: expected a whole number from 0 to {_MOST_SEED}")
+
+
+Seed = Annotated[int, Parameter(validator=_refuse_seed, allow_leading_hyphen=True)]
+"""`--seed`: the same rule wherever numbers are drawn."""
 
 
 def command_of(verb: Callable[..., Any], given: Mapping[str, Any], without: Collection[str]) -> str:

@@ -33,6 +33,7 @@ from unspool.errors import InputError
 from unspool.model.cloud import PLANS, Cloud, InstanceType
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.workload import Workload
+from unspool.units import counted
 
 __all__ = ["on_whole_machines", "room_for_instances", "shapes_in_cloud", "with_cloud"]
 
@@ -122,8 +123,8 @@ def _price(kind: InstanceType, plan: int) -> float | None:
 def _why_unplaceable(asked: Asked, shape: int, most: int, platform: Platform) -> str:
     cloud = _cloud_of(platform)
     need = asked.need[shape]
-    wanted = f"{need[CORES]:g} cores, {need[MEMORY] / (1 << 30):g} GiB"
-    wanted += f", {need[GPUS]:g} GPUs" if need[GPUS] else ""
+    wanted = f"{counted(int(need[CORES]), 'core')}, {need[MEMORY] / (1 << 30):g} GiB"
+    wanted += f", {counted(int(need[GPUS]), 'GPU')}" if need[GPUS] else ""
     if most:
         return f"asks for {asked.units[shape]} machines of {wanted}; servers and limits allow {most} at once"
     machines: list[InstanceType | MachineType] = [group.machine for group in platform.groups]
@@ -148,8 +149,8 @@ def _why_unplaceable(asked: Asked, shape: int, most: int, platform: Platform) ->
 
 def _told(machine: InstanceType | MachineType) -> str:
     memory = f"{machine.memory_bytes / (1 << 30):g} GiB" if machine.memory_bytes else "any memory"
-    gpus = f", {machine.gpus} GPUs" if machine.gpus else ""
-    return f"{machine.name} ({machine.cores} cores, {memory}{gpus})"
+    gpus = f", {counted(machine.gpus, 'GPU')}" if machine.gpus else ""
+    return f"{machine.name} ({counted(machine.cores, 'core')}, {memory}{gpus})"
 
 
 def with_cloud(

@@ -46,6 +46,7 @@ from unspool.engine.state import (
 from unspool.model.network import Contention
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.model.workload import Workload
+from unspool.units import counted
 from unspool.workloads.references import spans_of
 
 __all__ = ["Problem", "estimates_of", "grow", "no_later", "no_plan", "no_shadow", "pose"]
@@ -256,7 +257,11 @@ def _links(workload: Workload, used: Array) -> tuple[Links | None, int, tuple[st
     position = pl.DataFrame({"on": ids, "job": np.arange(len(used))})
     found = wanted.join(position, on="on", how="inner").sort("job", "dependent")
     missing = len(wanted) - len(found)
-    notes = (f"{missing} dependencies name jobs that do not take part: taken as ended",) if missing else ()
+    notes = (
+        (f"{counted(missing, 'dependency', 'dependencies')} on jobs that do not take part: taken as ended",)
+        if missing
+        else ()
+    )
     if not len(found):
         return None, 0, notes
     links = np.zeros(len(used), LINK)

@@ -71,7 +71,9 @@ def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
 
 def _strange(path: Path) -> str | None:
     """What makes a path something else than a folder of results, or None."""
-    if path.is_symlink() or not path.is_dir():
+    if path.is_symlink():
+        return f"is a link to {os.readlink(path)}"
+    if not path.is_dir():
         return "is no folder"
     try:
         entries = {entry.name: entry for entry in sorted(path.iterdir())}

@@ -159,6 +159,10 @@ def _row_of(result: Result, job: str) -> dict[str, Any]:
     rejected = result.rejected.filter(result.rejected["job_id"] == job)
     if len(rejected):
         raise InputError(f"job '{shown(job)}' did not run: {rejected['reason'][0]}")
+    if not len(result.jobs):
+        rejected_ids = ", ".join(result.rejected["job_id"].drop_nulls().head(_SHOWN).to_list())
+        hint = f"; jobs that were rejected: {rejected_ids}" if rejected_ids else ""
+        raise InputError(f"there is no job '{shown(job)}' in this result, in which no job ran{hint}")
     ids = result.jobs["job_id"].head(_SHOWN).to_list()
     known = ", ".join(ids) + ", …" * (len(result.jobs) > _SHOWN)
     raise InputError(f"there is no job '{shown(job)}' in this result; its jobs are {known}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
@@ -155,6 +156,7 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
     ...     read_workload(log).table["run_time"].to_list()
     [300.0]
     """
+    _refuse_utf_16(path)
     name, _, text = (format or _told(path, has_map=columns is not None)).partition(":")
     chosen = _known(name)
     options = _options(name, chosen.read, parameters_of(text, format or name))
@@ -194,6 +196,19 @@ def format_of(path: AnyPath) -> str | None:
     """
     file = Path(path).name.lower()
     return next((name for name, known in FORMATS.items() if file.endswith(known.suffixes)), None)
+
+
+def _refuse_utf_16(path: AnyPath) -> None:
+    """Complain of text of two bytes a letter, half of which would look like binary data."""
+    if not Path(path).is_file():
+        return
+    with opened(path) as file:
+        mark = file.read(2)
+    if mark in (BOM_UTF16_LE, BOM_UTF16_BE):
+        raise InputError(
+            f"{path}: text in UTF-16, which PowerShell and Excel write; expected UTF-8, so convert it first: "
+            f"iconv -f UTF-16 -t UTF-8 {Path(path).name} > utf8-{Path(path).name}, or save it as CSV UTF-8 in Excel"
+        )
 
 
 def _known(name: str) -> Format:

@@ -11,7 +11,13 @@ import polars as pl
 
 from unspool.errors import InputError, UnknownName, shown
 
-__all__ = ["condition"]
+__all__ = ["condition", "divides_by_0"]
+
+
+def _quotient(left: pl.Expr, right: pl.Expr) -> pl.Expr:
+    """Empty where it is divided by 0: Polars would have infinity there, which is larger than anything."""
+    return pl.when(right != 0).then(left / right)
+
 
 _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
@@ -25,7 +31,7 @@ _COMPUTED: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Div: _quotient,
 }
 _EXPECTED = (
     "columns, numbers and texts with < <= == != > >= in, + - * /, and, or, not, as in cores <= 64 and user == 'ann'"
@@ -34,6 +40,8 @@ _EXPECTED = (
 
 def condition(text: str, schema: pl.Schema) -> pl.Expr:
     """The condition as an expression on a table with these columns; of an empty cell no comparison holds.
+
+    What is divided by 0 is such a cell: `divides_by_0` tells where.
 
     >>> jobs = pl.DataFrame({"cores": [1, 8, 64], "user": ["ann", "ann", None]})
     >>> jobs.filter(condition("1 < cores <= 64 and not user == 'ben'", jobs.schema)).rows()
@@ -46,6 +54,19 @@ def condition(text: str, schema: pl.Schema) -> pl.Expr:
         reason = f" ({error})" if type(error) is ValueError else ""
         raise InputError(f"condition '{shown(text)}' is not understood{reason}; expected {_EXPECTED}") from None
     return found
+
+
+def divides_by_0(text: str, schema: pl.Schema) -> pl.Expr:
+    """Where a condition that is understood divides by 0, so that nothing is known of what it compares.
+
+    >>> jobs = pl.DataFrame({"cores": [1, 8], "machines": [0, 2]})
+    >>> jobs.filter(divides_by_0("cores / machines > 3 and cores / 2 < 9", jobs.schema)).rows()
+    [(1, 0)]
+    """
+    tree = ast.walk(ast.parse(text.strip(), mode="eval"))
+    divisors = [node.right for node in tree if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)]
+    are_0 = [(_value(each, schema)[0] == 0).fill_null(False) for each in divisors]
+    return pl.any_horizontal([pl.lit(False), *are_0])
 
 
 def _truth(node: ast.expr, schema: pl.Schema) -> pl.Expr:

@@ -26,7 +26,7 @@ from unspool.workloads.recodexcells import Kind, Table, numbered, read_pieces, r
 
 __all__ = [
     "JOB_COLUMNS", "JOB_IDS", "REF_COLUMNS", "SHARED", "JobFile", "JobLog", "RefLog", "read_jobs", "read_recodex",
-    "read_refs", "recognises", "shared_ids",
+    "read_refs", "recognises", "recognises_refs", "shared_ids",
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
@@ -284,8 +284,20 @@ def recognises(start: bytes) -> bool:
     >>> recognises(b"exercise_id;spawn_ts;limits;duration\\n"), recognises(b"spawn_ts,duration\\n")
     (True, False)
     """
-    names = {name.strip(b'" \t') for name in first_record(start).split(b";")}
-    return names.issuperset(_TELLING)
+    return _names(start).issuperset(_TELLING)
+
+
+def recognises_refs(start: bytes) -> bool:
+    """Whether a file that begins so has reference runs: the same columns, but for the limits, which these do not have.
+
+    >>> [recognises_refs(b"exercise_id;spawn_ts;duration" + more) for more in (b"\\n", b";limits\\n")]
+    [True, False]
+    """
+    return _names(start).intersection(_TELLING) == set(_TELLING) - {b"limits"}
+
+
+def _names(start: bytes) -> set[bytes]:
+    return {name.strip(b'" \t') for name in first_record(start).split(b";")}
 
 
 def _named(table: Table) -> dict[str, Any]:

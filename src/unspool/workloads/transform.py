@@ -17,8 +17,9 @@ import polars as pl
 
 from unspool.errors import InputError
 from unspool.model.workload import Workload
+from unspool.units import counted
 from unspool.workloads.clock import HOUR_S, seconds_of_date
-from unspool.workloads.conditions import condition
+from unspool.workloads.conditions import condition, divides_by_0
 from unspool.workloads.merging import merge
 
 __all__ = ["filter", "merge", "scale_load", "scale_run_times", "shift", "thin", "window"]
@@ -81,6 +82,9 @@ def filter(workload: Workload, where: str | pl.Expr, told: str | None = None) ->
     if is_in.dtype != pl.Boolean or len(is_in) != len(workload):
         raise InputError(f"{workload.name}: the filter gives {is_in.dtype}; expected true or false for every job")
     what = told or (f"filter {where}" if isinstance(where, str) else "filter")
+    if isinstance(where, str):
+        by_0 = len(workload.table.filter(divides_by_0(where, workload.table.schema)))
+        workload = _noted(workload, f"{what}: divides by 0 for {counted(by_0)}, where no comparison holds" * (by_0 > 0))
     return _kept(workload, is_in.fill_null(False), what)
 
 

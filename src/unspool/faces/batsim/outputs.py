@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -89,8 +90,16 @@ def check_prefix(prefix: str) -> None:
         raise InputError("-e: the prefix of the files is empty; name one, such as out, or a folder as out/")
     folder = prefixed_path(prefix, "jobs.csv").parent
     above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise InputError(f"-e {prefix}: {above} is no folder that files can be written to; name another prefix")
+    try:
+        # Only a try tells: permissions say nothing of /proc, of a disk that is full or mounted to be read.
+        Path(tempfile.mkdtemp(suffix=".part", prefix=".", dir=above)).rmdir()
+    except OSError as error:
+        raise InputError(
+            f"-e {prefix}: {above} is no folder that files can be written to ({error.strerror}); name another prefix"
+        ) from error
+    for name in (*_CONTENTS, *_WITH_ENERGY, _TRACE):
+        if prefixed_path(prefix, name).is_dir():
+            raise InputError(f"-e {prefix}: {prefixed_path(prefix, name)} is a folder; name another prefix")
 
 
 def write_outputs(outputs: Outputs, prefix: str, *, states: bool = True) -> list[Path]:
@@ -113,7 +122,7 @@ def write_schedule_trace(result: Result, prefix: str) -> Path | None:
     """Write the Pajé trace, in which jobs have their full names; None, and no file, where it would be too large."""
     if state_count(result) > MOST_TRACED:
         return None
-    path = prefixed_path(prefix, "schedule.trace")
+    path = prefixed_path(prefix, _TRACE)
     with replaced(path, force=True) as file:
         write_paje(result, file, named=lambda job: job if "!" in job else f"w0!{job}")
     return path
@@ -208,7 +217,7 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-_STATES = "machine_states.csv"
+_STATES, _TRACE = "machine_states.csv", "schedule.trace"
 _CONTENTS: Mapping[str, Callable[[Outputs], pl.DataFrame | str]] = {
     "jobs.csv": _jobs_text,
     "schedule.csv": lambda outputs: _row_text(outputs.schedule),

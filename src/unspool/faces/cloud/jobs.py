@@ -15,9 +15,20 @@ from unspool.model.workload import Workload
 from unspool.workloads.clock import unix_of_date
 from unspool.workloads.transform import filter
 
-__all__ = ["selected", "unix_time"]
+__all__ = ["refuse_options", "selected", "unix_time"]
 
 _SHOWN_VALUES = 10
+
+
+def refuse_options(
+    starttime: str | float | None, endtime: str | float | None, queues: str | None, projects: str | None
+) -> None:
+    """Complain of what no log could make right, before one is read."""
+    start = None if starttime is None else unix_time(starttime, "--starttime")
+    end = None if endtime is None else unix_time(endtime, "--endtime")
+    _refuse_order(start, end, starttime, endtime)
+    for option, given in (("--queues", queues), ("--projects", projects)):
+        refuse_patterns((rule.removeprefix("-") for rule in _rules(given or "")), option)
 
 
 def selected(
@@ -36,11 +47,15 @@ def selected(
     """
     workload = _in_window(workload, starttime, endtime)
     for column, given, configured in (("queue", queues, config.queues), ("project", projects, config.projects)):
-        rules = configured if given is None else given
-        rules = [part.strip() for part in rules.split(",")] if isinstance(rules, str) else list(rules)
-        if rules := [rule for rule in rules if rule]:
+        if rules := _rules(configured if given is None else given):
             workload = _of(workload, column, rules)
     return workload
+
+
+def _rules(given: str | Sequence[str]) -> list[str]:
+    """Regular expressions of a list, or of a text with commas between them."""
+    parts = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
+    return [rule for rule in parts if rule]
 
 
 def unix_time(given: str | float, option: str) -> float:
@@ -61,13 +76,17 @@ def unix_time(given: str | float, option: str) -> float:
     return seconds
 
 
+def _refuse_order(start: float | None, end: float | None, *told: object) -> None:
+    if start is not None and end is not None and not start < end:
+        raise InputError(f"the window begins at {told[0]} and ends at {told[1]}; expected an end after the beginning")
+
+
 def _in_window(workload: Workload, starttime: str | float | None, endtime: str | float | None) -> Workload:
     start = None if starttime is None else _edge(workload, starttime, "--starttime")
     end = None if endtime is None else _edge(workload, endtime, "--endtime")
     if start is None and end is None:
         return workload
-    if start is not None and end is not None and not start < end:
-        raise InputError(f"the window begins at {starttime} and ends at {endtime}; expected an end after the beginning")
+    _refuse_order(start, end, starttime, endtime)
     submitted, ended = _logged(workload)
     is_out = pl.Series([False]).new_from_index(0, len(workload))
     if start is not None:

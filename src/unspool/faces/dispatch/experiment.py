@@ -58,6 +58,12 @@ class Experiment:
             for at, item in enumerate(given or [] if key == "metrics" else [given] if given is not None else []):
                 yield key, _component(item, self.where(key, at if key == "metrics" else None))[0]
 
+    def check_names(self) -> None:
+        """Complain of a component that there is not; none is made, since that may need reference runs."""
+        with files_beside(self.path.resolve().parent):
+            for key, name in self.named():
+                find_class(key, name, self.path.resolve().parent, self.where(key))
+
     @property
     def is_fork(self) -> bool:
         """Whether components are made as the fork makes them."""

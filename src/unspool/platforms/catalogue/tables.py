@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-from unspool.errors import InputError, UnknownName, shown
+from unspool.errors import InputError, shown
 from unspool.platforms.catalogue.fields import Fields, is_term
 from unspool.platforms.catalogue.names import clean_name, provider_of
 from unspool.platforms.catalogue.types import SPOT_PRICES, CatalogueType
@@ -95,11 +96,14 @@ def _layout(header: list[str], path: str) -> Layout:
     layout = next((each for each in LAYOUTS if each.type in header), LAYOUTS[0])
     for needed in layout.needed:
         if needed not in header:
-            known = [name for name in header if name]
+            has = [name for name in header if name]
+            if not has:
+                raise InputError(f"{path}, line 1: no names of columns; expected {', '.join(layout.columns)}")
+            near = get_close_matches(needed, has, n=1, cutoff=0.8)
+            meant = f" (is {shown(near[0])} meant?)" if near else ""
             raise InputError(
-                f"{path}, line 1: no column {needed}; {UnknownName('column', needed, known)}"
-                if known
-                else f"{path}, line 1: no names of columns; expected {', '.join(layout.columns)}"
+                f"{path}, line 1: no column {needed}{meant}; a catalogue has {', '.join(layout.needed)}, and this file "
+                f"{shown(', '.join(has), 200)}"
             )
     return layout
 

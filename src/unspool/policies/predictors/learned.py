@@ -92,7 +92,7 @@ class Linear(_Learned):
 
 
 class Quantile(_Learned):
-    """The same, of a quantile: with 0.9, nine jobs of ten are meant to run no longer."""
+    """A linear model of a quantile: with 0.9, nine jobs of ten are meant to run no longer."""
 
     def __init__(
         self, quantile: float = 0.9, learning_rate: float = 0.05, capped: bool = True, load: str | None = None
@@ -112,6 +112,6 @@ class Network(_Learned):
 
 
 class Embedding(Network):
-    """The same with a vector that is learnt for each user, application and queue."""
+    """Dense layers of PyTorch with a vector that is learnt for each user, application and queue."""
 
     coded: ClassVar[tuple[int, ...]] = (0, 1, 3)

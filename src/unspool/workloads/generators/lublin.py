@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from unspool.model.workload import Workload
+from unspool.model.workload import MOST_CORES, MOST_SECONDS, Workload
 from unspool.workloads.generators.estimates import estimates
 from unspool.workloads.generators.streams import (
     ARRIVALS,
@@ -75,14 +75,18 @@ def lublin(
     largest = cores if max_cores is None else max_cores
     refuse_unless(jobs >= 2, "jobs", jobs, "at least 2")
     refuse_unless(load > 0, "load", load, "more than 0")
-    refuse_unless(cores >= 1, "cores", cores, "at least 1")
+    refuse_unless(1 <= cores <= MOST_CORES, "cores", cores, f"1 to {MOST_CORES}")
     refuse_unless(1 <= largest <= cores, "max_cores", largest, f"1 to {cores}")
     refuse_unless(weekend_weight > 0, "weekend_weight", weekend_weight, "more than 0")
     is_midnight = origin_unix_s >= 0 and origin_unix_s % DAY_S == 0
     refuse_unless(is_midnight, "origin_unix_s", origin_unix_s, "a midnight in UTC, a multiple of 86400")
     size = _sizes(stream(seed, SIZES), jobs, largest)
     run_time = _run_times(stream(seed, RUN_TIMES), size)
-    span_s = float(np.dot(size, run_time)) / (cores * load)
+    work = float(np.dot(size, run_time))
+    span_s = work / (cores * load)
+    # Arrivals are whole seconds, so that within less than one there is no load to be met.
+    fits = f"from {work / cores / MOST_SECONDS:.3g} to {work / cores:.3g} with this many jobs and cores"
+    refuse_unless(1.0 <= span_s <= MOST_SECONDS, "load", load, fits)
     cycle = _cycle(daily_cycle, weekend_weight, origin_unix_s)
     submit_time = _arrivals(stream(seed, ARRIVALS), jobs, span_s, cycle)
     user = _users(stream(seed, USERS), jobs)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from unspool.model.workload import MOST_SECONDS
 from unspool.workloads.files import AnyPath, replaced
 from unspool.workloads.generators.busy import BusyClock
 from unspool.workloads.generators.courses import School, hex_ids, school_of
@@ -77,6 +78,8 @@ def recodex(jobs: int, seed: int = 0, load: float = 1.0, origin_unix_s: float = 
     tries = _tries(school, jobs - again, seed)
     tries = tries.with_columns(**_outcomes(school, tries, seed))
     span_s = float(tries["duration"].sum()) * jobs / (jobs - again) / load
+    least = f"{span_s * load / MOST_SECONDS:.3g} or more with this many jobs"
+    refuse_unless(span_s <= MOST_SECONDS, "load", load, least)
     arrivals = _arrivals_within(tries, len(school.limits), span_s, origin_unix_s, seed)
     every = tries.with_columns(spawn_ts=pl.Series(arrivals)).sort("spawn_ts", "try", maintain_order=True)
     every = pl.concat([every, _again(every, again, seed)]).sort("spawn_ts", maintain_order=True)
