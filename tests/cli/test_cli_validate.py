@@ -77,7 +77,7 @@ def test_files_of_other_verbs_are_recognised_by_their_content_and_checked_as_tho
     write("grid.toml", "replicas = 2\n[run]\nplatform = 4\n[grid]\npolicy = ['fcfs', 'easy', 'filler']\n")
     write(
         "search.toml",
-        "[run]\nplatform = 4\n[grid]\npolicy = ['fcfs']\n[search]\ntrials = 5\nminimise = 'mean_wait_s'\n",
+        "[run]\nplatform = 4\n[grid]\npolicy = ['fcfs', 'easy']\n[search]\ntrials = 5\nminimise = 'mean_wait_s'\n",
     )
     write("bad-grid.toml", "[run]\nplatfrom = 4\n[grid]\npolicy = ['fcfs', 'easy']\n")
     write("two.yaml", "workers: 2\ndispatcher: shortest-queue\nmetrics: [delay]\ncolour: red\n")
