@@ -127,8 +127,8 @@ def test_files_and_links_are_never_replaced(tmp_path):
     save(result(), tmp_path / "out")
     (tmp_path / "link").symlink_to("out")
     (tmp_path / "dangling").symlink_to("nowhere")
-    for name in ("file", "link", "dangling"):
-        with pytest.raises(InputError, match=f"{name} exists and is no folder: it is never replaced"):
+    for name, what in (("file", "no folder"), ("link", "a link to out"), ("dangling", "a link to nowhere")):
+        with pytest.raises(InputError, match=f"{name} exists and is {what}: it is never replaced"):
             save(result(), tmp_path / name, force=True)
     assert entries(tmp_path) == ["dangling", "file", "link", "out"]
 
