@@ -26,6 +26,7 @@ HOSTILE = (
     "\u202eright to left\u202c \u05e9\u05dc\u05d5\u05dd",
     "w" * 10_000,
 )  # fmt: skip
+HOSTILE_POLICIES = tuple(f"{name.replace(':', '')}:Own" for name in HOSTILE)  # of modules that are not there
 HOSTILE_FILE = "<img src=x onerror='window.ran = 7'>"
 
 _JOBS = 60  # more than a Gantt chart alone tells enough of
@@ -117,7 +118,7 @@ def _set_ups(folder: Path, names: Sequence[str]) -> Path:
 
 def _sweep(folder: Path, names: Sequence[str]) -> Path:
     """The page of a sweep of three policies; of hostile ones, too, of which no run is made."""
-    policies = ["fcfs", "easy", "conservative", *(names if names is HOSTILE else ())]
+    policies = ["fcfs", "easy", "conservative", *(HOSTILE_POLICIES if names is HOSTILE else ())]
     run = {"workload": str(_log(folder, names)), "platform": 16, "thin": 0.9}
     (folder / "grid.toml").write_text(
         tomli_w.dumps({"replicas": 3, "run": run, "grid": {"policy": policies}}), encoding="utf-8"
