@@ -105,12 +105,7 @@ def _unite(sharing: Sharing, one: int, other: int) -> None:
     leader, follower = activities[one]["leader"], activities[other]["leader"]
     if activities[leader]["size"] < activities[follower]["size"]:
         leader, follower = follower, leader
-    slot = follower
-    while True:
-        activities[slot]["leader"] = leader
-        slot = activities[slot]["next"]
-        if slot == follower:
-            break
+    _follow(activities, follower, leader)
     last, last_follower = activities[leader]["before"], activities[follower]["before"]
     activities[last]["next"] = follower
     activities[follower]["before"] = last
@@ -125,6 +120,17 @@ def _unite(sharing: Sharing, one: int, other: int) -> None:
     if first < NEVER:
         schedule(sharing.rule, activities, sharing.heap, leader, first)
     soil(sharing.rule, activities, sharing.dirty, leader)
+
+
+@inlined
+def _follow(activities: Array, first: int, leader: int) -> None:
+    """All of a ring, from one of them on, have this leader."""
+    slot = first
+    while True:
+        activities[slot]["leader"] = leader
+        slot = activities[slot]["next"]
+        if slot == first:
+            break
 
 
 @compiled
@@ -181,12 +187,7 @@ def _crown(sharing: Sharing, old: int, leader: int) -> None:
     activities[leader]["uneven"] = activities[old]["uneven"]
     activities[leader]["dirty"] = 0
     activities[old]["dirty"] = 0
-    slot = leader
-    while True:
-        activities[slot]["leader"] = leader
-        slot = activities[slot]["next"]
-        if slot == leader:
-            break
+    _follow(activities, leader, leader)
     at = activities[old]["place"]
     activities[old]["place"] = -1
     activities[leader]["place"] = at
