@@ -6,7 +6,7 @@ from tests.fluid_build import cluster
 
 from unspool.engine.activities import drop_activity, settle, take_due
 from unspool.engine.due import next_due
-from unspool.engine.tasks import begin_task, clear_task
+from unspool.engine.tasks import begin_task, clear_task, send
 from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
 from unspool.model.network import Contention
 
@@ -55,3 +55,64 @@ def test_parts_of_a_component_that_falls_apart_are_all_dealt_out_anew():
         drop_activity(sharing, begin(sharing, routes, 98, 0, 1e9), 0.0)
     drop_activity(sharing, over_all, 0.0)
     assert ends(sharing) == {at: pytest.approx(2.0) for at in range(20)}
+
+
+def send_over(sharing, routes, owner, source, target):
+    clear_task(sharing, routes)
+    assert send(sharing, routes, source, target, 1e6)
+    return begin_task(sharing, routes, owner, 0, 0.0)
+
+
+def start_sharing(sharing):
+    """Let latencies pass."""
+    assert take_due(sharing, next_due(sharing.rule, sharing.heap)) == -1
+
+
+def test_a_host_and_its_links_are_one_bundle_and_a_backbone_is_another():
+    network = cluster(3, backbone=1e9).network
+    sharing = sharing_on(network, Contention())
+    placed = {
+        name: (int(bundle), int(lane))
+        for name, bundle, lane in zip(
+            [host.name for host in network.hosts] + [link.name for link in network.links],
+            sharing.resources["bundle"], sharing.resources["lane"], strict=True,
+        )
+    }  # fmt: skip
+    for at, host in enumerate(network.hosts):
+        own = [network.links[link].name for link in (*network.leaving[at], *network.arriving[at])]
+        assert [placed[name] for name in (host.name, *own)] == [(at, 0), (at, 1), (at, 2)]
+    others = [placed[network.links[link].name] for link in network.between[0, 0]]
+    assert others == [(3, 0)]
+    assert len(sharing.bundles) == 4
+
+
+def test_lanes_of_one_bundle_are_not_shared():
+    # Host 0 computes, sends to 1 and gets from 2: three lanes of its bundle, and the backbone joins the messages only.
+    network = cluster(3, backbone=1e9).network
+    sharing = grow_sharing(sharing_on(network, Contention()), 16, 256)
+    routes = routes_of(network, 1)
+    computes = begin(sharing, routes, 0, 0, 1e9)
+    sends = send_over(sharing, routes, 1, 0, 1)
+    gets = send_over(sharing, routes, 2, 2, 0)
+    start_sharing(sharing)
+    leader = sharing.activities["leader"]
+    assert leader[sends] == leader[gets] != leader[computes]
+    drop_activity(sharing, sends, 0.0)
+    settle(sharing, 0.0)
+    assert sharing.activities["size"][leader[gets]] == 1
+
+
+def test_messages_on_other_lanes_of_one_host_are_components_of_their_own():
+    network = cluster(3).network
+    sharing = grow_sharing(sharing_on(network, Contention()), 16, 256)
+    routes = routes_of(network, 1)
+    sends, gets = send_over(sharing, routes, 1, 0, 1), send_over(sharing, routes, 2, 2, 0)
+    start_sharing(sharing)
+    leader = sharing.activities["leader"]
+    assert leader[sends] != leader[gets]
+    third = send_over(sharing, routes, 3, 2, 1)  # shares the way up of 2, and the way down of 1
+    start_sharing(sharing)
+    assert leader[sends] == leader[gets] == leader[third]
+    drop_activity(sharing, third, 0.0)
+    settle(sharing, 0.0)
+    assert leader[sends] != leader[gets]

@@ -51,7 +51,7 @@ def start_flow(sharing: Sharing, slot: int, now: float, latency: float) -> None:
         _begin_to_share(sharing, slot, now)
 
 
-@compiled
+@inlined
 def _begin_to_share(sharing: Sharing, slot: int, now: float) -> None:
     sharing.activities[slot]["kind"] = FLOWS
     sharing.activities[slot]["since"] = now
@@ -106,7 +106,7 @@ def block_of(count: int) -> int:
     return kind
 
 
-@compiled
+@inlined
 def settle(sharing: Sharing, now: float) -> None:
     """Bring the rates of all dirty components up to date."""
     rule, activities = sharing.rule, sharing.activities
@@ -126,7 +126,7 @@ def settle(sharing: Sharing, now: float) -> None:
             note_component(sharing, leader, now)
         _catch_up(activities, leader, now)
         if activities[leader]["size"] == 1 and activities[leader]["is_plain"] != 0:
-            activities[leader]["rate"] = alone(activities, sharing.elements, sharing.uses, sharing.resources, leader)
+            activities[leader]["rate"] = alone(activities, sharing.weights, sharing.uses, sharing.capacity, leader)
         else:
             share_out(sharing, leader)
         schedule(rule, activities, sharing.heap, leader, _first_end(activities, leader, now))
@@ -161,7 +161,7 @@ def _first_end(activities: Array, leader: int, now: float) -> float:
             return first
 
 
-@compiled
+@inlined
 def take_due(sharing: Sharing, now: float) -> int:
     """The owner of the next activity that is over by now, which is given back; -1 where none is."""
     rule, activities, heap = sharing.rule, sharing.activities, sharing.heap
@@ -174,7 +174,7 @@ def take_due(sharing: Sharing, now: float) -> int:
             _begin_to_share(sharing, slot, now)
             continue
         if kind == FLOWS:
-            slot = _over_in(sharing, slot, horizon)
+            slot = _over_in(rule, activities, heap, slot, horizon)
             if slot < 0:
                 continue
             if rule[0]["bin_s"] > 0.0:
@@ -189,13 +189,12 @@ def take_due(sharing: Sharing, now: float) -> int:
 
 
 @compiled
-def _over_in(sharing: Sharing, leader: int, horizon: float) -> int:
+def _over_in(rule: Array, activities: Array, heap: Array, leader: int, horizon: float) -> int:
     """A member of a component that is over; -1 where none is, and then it stands in the heap by the first of its ends.
 
     A component may be large, and all of it be over at once: so those that are over are brought together behind the
     leader, who goes last, for then another must lead.
     """
-    activities = sharing.activities
     after: int = activities[leader]["next"]
     if (after != leader and activities[after]["end"] <= horizon) or _bring_forward(activities, leader, horizon):
         return activities[leader]["next"]  # type: ignore[no-any-return]
@@ -208,7 +207,7 @@ def _over_in(sharing: Sharing, leader: int, horizon: float) -> int:
         slot = activities[slot]["next"]
         if slot == leader:
             break
-    schedule(sharing.rule, activities, sharing.heap, leader, first)
+    schedule(rule, activities, heap, leader, first)
     return -1
 
 
@@ -257,12 +256,14 @@ def drop_activity(sharing: Sharing, slot: int, now: float) -> None:
 @compiled
 def set_speed(sharing: Sharing, host: int, speed: float) -> None:
     """The cores of a host have another speed from now on."""
-    resources, activities, beside, uses = sharing.resources, sharing.activities, sharing.beside, sharing.uses
+    resources, activities, beside = sharing.resources, sharing.activities, sharing.beside
     resources[host]["speed"] = speed
-    resources[host]["capacity"] = speed * resources[host]["cores"]
-    k = resources[host]["first"]
+    sharing.capacity[host, 0] = speed * resources[host]["cores"]
+    k = sharing.bundles[host]["first"]
     while k >= 0:
-        slot = beside[k]["activity"]
-        bound_rate(sharing.rule, activities, sharing.elements, uses, resources, slot)
-        soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
+        if sharing.weights[k, 0] > 0.0:
+            bound_rate(
+                sharing.rule, activities, resources, sharing.weights, sharing.runs, sharing.uses, beside[k]["activity"]
+            )
+            soil(sharing.rule, activities, sharing.dirty, activities[beside[k]["activity"]]["leader"])
         k = beside[k]["next"]

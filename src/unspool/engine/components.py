@@ -9,12 +9,13 @@ import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.due import schedule, scheduled, unschedule
+from unspool.engine.lanes import LANES, are_above_0, load, plus, store, times
 from unspool.engine.state import NEVER, Array, Sharing
 
 __all__ = ["bound_rate", "forget_passed_over", "join", "leave", "soil", "split"]
 
 
-@compiled
+@inlined
 def soil(rule: Array, activities: Array, dirty: Array, leader: int) -> None:
     """The rates of a component are out of date."""
     if activities[leader]["dirty"] != 0:
@@ -41,10 +42,10 @@ def forget_passed_over(rule: Array, activities: Array, dirty: Array) -> None:
     rule[0]["dirty"] = kept
 
 
-@compiled
+@inlined
 def join(sharing: Sharing, slot: int) -> None:
     """An activity begins to share: it and all that it meets become one component."""
-    activities, uses, resources, beside = sharing.activities, sharing.uses, sharing.resources, sharing.beside
+    activities, uses, bundles, beside = sharing.activities, sharing.uses, sharing.bundles, sharing.beside
     activities[slot]["rate"] = 0.0
     activities[slot]["end"] = NEVER
     activities[slot]["leader"] = slot
@@ -52,49 +53,68 @@ def join(sharing: Sharing, slot: int) -> None:
     activities[slot]["before"] = slot
     activities[slot]["size"] = 1
     activities[slot]["gone"] = 0
-    activities[slot]["uneven"] = activities[slot]["is_uneven"]
-    bound_rate(sharing.rule, activities, sharing.elements, uses, resources, slot)
+    bound_rate(sharing.rule, activities, sharing.resources, sharing.weights, sharing.runs, uses, slot)
     first = activities[slot]["element"]
     for k in range(first, first + activities[slot]["elements"]):
-        resource = uses[k]
-        other = resources[resource]["first"]
-        if other >= 0 and activities[beside[other]["activity"]]["leader"] != activities[slot]["leader"]:
-            _unite(sharing, slot, beside[other]["activity"])
+        _meet(sharing, slot, k)
+        other = bundles[uses[k]]["first"]
         beside[k]["activity"] = slot
         beside[k]["before"] = -1
         beside[k]["next"] = other
         if other >= 0:
             beside[other]["before"] = k
-        resources[resource]["first"] = k
-    _count(sharing, slot, 1)
+        bundles[uses[k]]["first"] = k
+    _count(sharing, slot, 1.0)
     soil(sharing.rule, activities, sharing.dirty, activities[slot]["leader"])
 
 
 @inlined
-def _count(sharing: Sharing, slot: int, sign: int) -> None:
+def _meet(sharing: Sharing, slot: int, element: int) -> None:
+    """Unite an activity with those that are in the lanes of an element of it. One in each lane is enough."""
+    activities, beside = sharing.activities, sharing.beside
+    alone_in = beside[element]["lanes"]
+    other = sharing.bundles[sharing.uses[element]]["first"]
+    while other >= 0 and alone_in != 0:
+        if beside[other]["lanes"] & alone_in != 0:
+            alone_in &= ~beside[other]["lanes"]
+            if activities[beside[other]["activity"]]["leader"] != activities[slot]["leader"]:
+                _unite(sharing, slot, beside[other]["activity"])
+        other = beside[other]["next"]
+
+
+@inlined
+def _count(sharing: Sharing, slot: int, sign: float) -> None:
     """An activity begins to share (1), or shares no more (-1)."""
-    activities, uses, resources = sharing.activities, sharing.uses, sharing.resources
-    sharing.rule[0]["flows"] += sign
-    sharing.rule[0]["in_use"] += sign * activities[slot]["elements"]
-    first = activities[slot]["element"]
-    twins = first + activities[slot]["shared"]
-    for k in range(first, twins):
-        resources[uses[np.uint64(k)]]["users"] += sign
-    for k in range(twins, twins + activities[slot]["twins"]):
-        resources[uses[np.uint64(k)]]["twins"] += sign
-    for k in range(twins + activities[slot]["twins"], first + activities[slot]["elements"]):
-        resources[uses[np.uint64(k)]]["users"] += sign
+    activities, uses, using = sharing.activities, sharing.uses, sharing.using
+    sharing.rule[0]["flows"] += int(sign)
+    sharing.rule[0]["in_use"] += int(sign) * activities[slot]["elements"]
+    k = activities[slot]["element"]
+    last = k + activities[slot]["elements"]
+    while k < last:
+        end = k + sharing.runs[np.uint64(k)]
+        change = times(are_above_0(load(sharing.weights, k)), sign)
+        while k < end:
+            bundle = uses[np.uint64(k)]
+            store(using, bundle, plus(load(using, bundle), change))
+            k += 1
 
 
-@compiled
-def bound_rate(rule: Array, activities: Array, elements: Array, uses: Array, resources: Array, slot: int) -> None:
+@inlined
+def bound_rate(
+    rule: Array, activities: Array, resources: Array, weights: Array, runs: Array, uses: Array, slot: int
+) -> None:
     """The most that the rate of an activity can be: one core a computation, and what its latencies allow."""
     bound = activities[slot]["wire_bound"]
-    first = activities[slot]["element"]
-    for k in range(first, first + activities[slot]["elements"]):
-        resource = uses[k]
-        if resource < rule[0]["hosts"]:
-            bound = min(bound, resources[resource]["speed"] / elements[k]["weight"])
+    k = activities[slot]["element"]
+    last = k + activities[slot]["shared"]
+    while k < last:
+        end = k + runs[np.uint64(k)]
+        if weights[k, 0] > 0.0 and uses[np.uint64(k)] < rule[0]["hosts"]:
+            slowest = NEVER
+            for at in range(k, end):
+                slowest = min(slowest, resources[uses[np.uint64(at)]]["speed"])
+            bound = min(bound, slowest / weights[k, 0])
+        k = end
     activities[slot]["bound"] = bound
 
 
@@ -113,7 +133,6 @@ def _unite(sharing: Sharing, one: int, other: int) -> None:
     activities[leader]["before"] = last_follower
     activities[leader]["size"] += activities[follower]["size"]
     activities[leader]["gone"] += activities[follower]["gone"]
-    activities[leader]["uneven"] += activities[follower]["uneven"]
     activities[follower]["dirty"] = 0  # where it stands among the dirty, it is passed over
     first = min(scheduled(activities, sharing.heap, leader), scheduled(activities, sharing.heap, follower))
     unschedule(sharing.rule, activities, sharing.heap, follower)
@@ -133,16 +152,16 @@ def _follow(activities: Array, first: int, leader: int) -> None:
             break
 
 
-@compiled
-def _unlink(activities: Array, uses: Array, resources: Array, beside: Array, slot: int) -> None:
-    """Take the elements of an activity off their resources."""
+@inlined
+def _unlink(activities: Array, uses: Array, bundles: Array, beside: Array, slot: int) -> None:
+    """Take the elements of an activity off their bundles."""
     first = activities[slot]["element"]
     for k in range(first, first + activities[slot]["elements"]):
         before, after = beside[k]["before"], beside[k]["next"]
         if before >= 0:
             beside[before]["next"] = after
         else:
-            resources[uses[k]]["first"] = after
+            bundles[uses[k]]["first"] = after
         if after >= 0:
             beside[after]["before"] = before
 
@@ -151,8 +170,8 @@ def _unlink(activities: Array, uses: Array, resources: Array, beside: Array, slo
 def leave(sharing: Sharing, slot: int) -> None:
     """An activity shares no more."""
     activities = sharing.activities
-    _unlink(activities, sharing.uses, sharing.resources, sharing.beside, slot)
-    _count(sharing, slot, -1)
+    _unlink(activities, sharing.uses, sharing.bundles, sharing.beside, slot)
+    _count(sharing, slot, -1.0)
     if activities[slot]["next"] == slot:
         activities[slot]["dirty"] = 0
         unschedule(sharing.rule, activities, sharing.heap, slot)
@@ -174,7 +193,6 @@ def _leave_others(sharing: Sharing, slot: int) -> None:
         leader = after
     activities[leader]["size"] -= 1
     activities[leader]["gone"] += 1
-    activities[leader]["uneven"] -= activities[slot]["is_uneven"]
     soil(sharing.rule, activities, sharing.dirty, leader)
 
 
@@ -184,7 +202,6 @@ def _crown(sharing: Sharing, old: int, leader: int) -> None:
     activities = sharing.activities
     activities[leader]["size"] = activities[old]["size"]
     activities[leader]["gone"] = activities[old]["gone"]
-    activities[leader]["uneven"] = activities[old]["uneven"]
     activities[leader]["dirty"] = 0
     activities[old]["dirty"] = 0
     _follow(activities, leader, leader)
@@ -198,7 +215,7 @@ def _crown(sharing: Sharing, old: int, leader: int) -> None:
 @compiled
 def split(sharing: Sharing, leader: int) -> None:
     """Search a component for parts that share nothing, and make each a component of its own, all of them dirty."""
-    activities, uses, resources, beside = sharing.activities, sharing.uses, sharing.resources, sharing.beside
+    activities, uses, bundles, beside = sharing.activities, sharing.uses, sharing.bundles, sharing.beside
     members = sharing.members
     sharing.rule[0]["mark"] += 1
     mark = sharing.rule[0]["mark"]
@@ -217,21 +234,21 @@ def split(sharing: Sharing, leader: int) -> None:
         members[0] = seed
         count = 1
         at = 0
-        uneven = 0
         while at < count:
             slot = members[at]
             at += 1
-            uneven += activities[slot]["is_uneven"]
             first = activities[slot]["element"]
             for k in range(first, first + activities[slot]["elements"]):
-                resource = uses[k]
-                if sharing.marks[resource] == mark:
+                bundle = uses[k]
+                bundles[bundle]["seen"] = max(bundles[bundle]["seen"], mark << LANES)
+                lanes = beside[k]["lanes"] & ~bundles[bundle]["seen"]
+                if lanes == 0:
                     continue
-                sharing.marks[resource] = mark
-                other = resources[resource]["first"]
+                bundles[bundle]["seen"] |= lanes
+                other = bundles[bundle]["first"]
                 while other >= 0:
                     met = beside[other]["activity"]
-                    if activities[met]["mark"] != mark:
+                    if beside[other]["lanes"] & lanes != 0 and activities[met]["mark"] != mark:
                         activities[met]["mark"] = mark
                         members[count] = met
                         count += 1
@@ -243,7 +260,6 @@ def split(sharing: Sharing, leader: int) -> None:
             activities[slot]["before"] = members[at - 1 if at > 0 else count - 1]
         activities[seed]["size"] = count
         activities[seed]["gone"] = 0
-        activities[seed]["uneven"] = uneven
         if seed != leader:
             activities[seed]["dirty"] = 0
             activities[seed]["place"] = -1

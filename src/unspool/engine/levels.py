@@ -6,13 +6,30 @@ there while the others rise on (max-min fairness with weights, `spec/contention.
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled
+import numpy as np
+
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.lanes import (
+    any_below,
+    are_above_0,
+    least_lane,
+    load,
+    minus,
+    most,
+    over,
+    plus,
+    same,
+    store,
+    times,
+    where_above_0,
+)
 from unspool.engine.sharing import deal_out
 from unspool.engine.state import NEVER, Sharing
 
 __all__ = ["share_out"]
 
 _SAME = 1.0 + 1e-12  # levels so close are one
+_LEAST = 1e-300  # and all below this
 
 
 @compiled
@@ -33,41 +50,47 @@ def share_out(sharing: Sharing, leader: int) -> None:
         slot = activities[slot]["next"]
         if slot == leader:
             break
-    listed = _list_resources(sharing, count)
+    listed = _list_bundles(sharing, count)
     while count > 0:
         level, is_bound = _next_level(sharing, count, listed)
         count = _fix(sharing, count, level, is_bound)
 
 
 @compiled
-def _list_resources(sharing: Sharing, count: int) -> int:
+def _list_bundles(sharing: Sharing, count: int) -> int:
     """List what the members share, whole, with what they ask of it at a level of one; a fat link is only a bound."""
-    activities, elements, uses, marks = sharing.activities, sharing.elements, sharing.uses, sharing.marks
-    resources = sharing.resources
+    activities, weights, uses, bundles = sharing.activities, sharing.weights, sharing.uses, sharing.bundles
     sharing.rule[0]["mark"] += 1
     mark = sharing.rule[0]["mark"]
     found = 0
     for at in range(count):
         slot = sharing.members[at]
-        worth = activities[slot]["worth"]
         bound = activities[slot]["bound"]
         first = activities[slot]["element"]
-        for k in range(first, first + activities[slot]["elements"]):
-            resource = uses[k]
-            if resources[resource]["is_fat"] != 0:
-                bound = min(bound, resources[resource]["capacity"] / elements[k]["weight"])
-                continue
-            if marks[resource] != mark:
-                marks[resource] = mark
-                sharing.users[resource] = 0
-                sharing.share[resource] = 0.0
-                sharing.left[resource] = resources[resource]["capacity"]
-                sharing.listed[found] = resource
+        fat = first + activities[slot]["shared"]
+        for k in range(first, fat):
+            bundle = uses[k]
+            if bundles[bundle]["mark"] != mark:
+                bundles[bundle]["mark"] = mark
+                store(sharing.users, bundle, same(0.0))
+                store(sharing.share, bundle, same(0.0))
+                store(sharing.left, bundle, load(sharing.capacity, bundle))
+                sharing.listed[found] = bundle
                 found += 1
-            sharing.users[resource] += 1
-            sharing.share[resource] += elements[k]["weight"] / worth
+            _ask(sharing, k, activities[slot]["worth"])
+        for k in range(fat, first + activities[slot]["elements"]):
+            bound = min(bound, sharing.capacity[uses[k], 0] / weights[k, 0])
         activities[slot]["step"] = bound
     return found
+
+
+@inlined
+def _ask(sharing: Sharing, element: int, worth: float) -> None:
+    """Add what an element asks of its bundle at a level of one."""
+    users, share, bundle = sharing.users, sharing.share, sharing.uses[element]
+    weight = load(sharing.weights, element)
+    store(users, bundle, plus(load(users, bundle), are_above_0(weight)))
+    store(share, bundle, plus(load(share, bundle), over(weight, same(worth))))
 
 
 @compiled
@@ -75,12 +98,10 @@ def _next_level(sharing: Sharing, count: int, listed: int) -> tuple[float, bool]
     """The least level at which a link is full, or a member at its bound; True for the latter."""
     level = NEVER
     for at in range(listed):
-        resource = sharing.listed[at]
-        if sharing.users[resource] > 0:
-            sharing.stale[resource] = max(sharing.left[resource], 0.0) / sharing.share[resource]
-            level = min(level, sharing.stale[resource])
-        else:
-            sharing.stale[resource] = NEVER
+        bundle = sharing.listed[np.uint64(at)]
+        full = over(load(sharing.left, bundle), load(sharing.share, bundle))
+        store(sharing.stale, bundle, full)
+        level = least_lane(full, level)
     is_bound = False
     for at in range(count):
         slot = sharing.members[at]
@@ -94,39 +115,40 @@ def _next_level(sharing: Sharing, count: int, listed: int) -> tuple[float, bool]
 @compiled
 def _fix(sharing: Sharing, count: int, level: float, is_bound: bool) -> int:
     """Members that the level stops stay there; returns how many rise on."""
-    activities, uses = sharing.activities, sharing.uses
+    activities, weights, uses = sharing.activities, sharing.weights, sharing.uses
+    limit = max(level * _SAME, _LEAST)
     kept = 0
     for at in range(count):
-        slot = sharing.members[at]
+        slot = sharing.members[np.uint64(at)]
         worth, bound = activities[slot]["worth"], activities[slot]["step"]
         stops = worth * bound <= level * _SAME
         if stops:
             activities[slot]["rate"] = bound
         elif not is_bound:
             first = activities[slot]["element"]
-            for k in range(first, first + activities[slot]["elements"]):
-                full = sharing.stale[uses[k]]
-                if sharing.resources[uses[k]]["is_fat"] == 0 and full <= level * _SAME:
-                    stops = True
+            for k in range(first, first + activities[slot]["shared"]):
+                stops = stops or any_below(load(sharing.stale, uses[np.uint64(k)]), limit, load(weights, k))
             if stops:
                 activities[slot]["rate"] = level / worth
         if stops:
             _take(sharing, slot)
         else:
-            sharing.members[kept] = slot
+            sharing.members[np.uint64(kept)] = slot
             kept += 1
     return kept
 
 
-@compiled
+@inlined
 def _take(sharing: Sharing, slot: int) -> None:
-    """A member that is fixed takes its part of what it shares."""
-    activities, elements, uses = sharing.activities, sharing.elements, sharing.uses
+    """A member that is fixed takes its part of what it shares; what nobody asks for any more is never full."""
+    activities, weights, users, left, share = (
+        sharing.activities, sharing.weights, sharing.users, sharing.left, sharing.share,
+    )  # fmt: skip
     rate, worth = activities[slot]["rate"], activities[slot]["worth"]
     first = activities[slot]["element"]
-    for k in range(first, first + activities[slot]["elements"]):
-        resource = uses[k]
-        if sharing.resources[resource]["is_fat"] == 0:
-            sharing.users[resource] -= 1
-            sharing.left[resource] -= elements[k]["weight"] * rate
-            sharing.share[resource] -= elements[k]["weight"] / worth
+    for k in range(first, first + activities[slot]["shared"]):
+        bundle, weight = sharing.uses[np.uint64(k)], load(weights, k)
+        others = minus(load(users, bundle), are_above_0(weight))
+        store(users, bundle, others)
+        store(left, bundle, most(minus(load(left, bundle), times(weight, rate)), same(0.0)))
+        store(share, bundle, where_above_0(others, minus(load(share, bundle), over(weight, same(worth)))))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from unspool.engine.activities import start_timer
-from unspool.engine.compiled import compiled
+from unspool.engine.compiled import compiled, inlined
 from unspool.engine.mpi import NOWHERE, Array, Mpi
 from unspool.engine.state import Routes, Sharing
 from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send
@@ -206,7 +206,7 @@ def _unchain(requests: Array, buckets: Array, request: int) -> None:
 # The way of a message.
 
 
-@compiled
+@inlined
 def _fly(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, sent: int, taken: int) -> bool:
     """Both are there: the bytes go. What the sender does not wait for is kept by the receiver's request alone."""
     requests = mpi.requests
@@ -247,7 +247,8 @@ def _load_as_smpirun(sharing: Sharing, routes: Routes, source: int, target: int,
     latency = rule[0]["latency"]
     penalty = latency
     for at in range(rule[0]["touched"]):
-        penalty += _PER_LINK / resources[routes.touched[at]]["capacity"]
+        link = routes.touched[at]
+        penalty += _PER_LINK / sharing.capacity[resources[link]["bundle"], resources[link]["lane"]]
     send(sharing, routes, target, source, taken * _ON_THE_WAY_BACK)
     rule[0]["latency"] = latency * _LATENCY_FACTORS[step]
     rule[0]["window"] = latency * taken

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from unspool.engine.compiled import compiled
+from unspool.engine.compiled import compiled, inlined
 from unspool.engine.messages import A_RANK
 from unspool.engine.mpi import Mpi
 from unspool.engine.replay import has_ready, is_of_replay
-from unspool.engine.state import LOAD, METER, NOTED, Array, Core, Fluid, Meter, longer
+from unspool.engine.state import LOAD, METER, NOTED, Array, Core, Fluid, Meter, Sharing, longer
 
 __all__ = ["grow_meter", "meter_on", "note_loads", "room_to_note"]
 
@@ -45,17 +45,25 @@ def note_loads(core: Core, fluid: Fluid | None, meter: Meter | None) -> None:
     for host in range(meter.rule[0]["hosts"]):
         flops = 0.0
         mix = 0.0
-        k = sharing.resources[host]["first"]
+        k = _next_that_computes(sharing, sharing.bundles[host]["first"])
         while k >= 0:
             slot = sharing.beside[k]["activity"]
-            rate = sharing.activities[slot]["rate"] * sharing.elements[k]["weight"]
+            rate = sharing.activities[slot]["rate"] * sharing.weights[k, 0]
             flops += rate
             mix += rate * (1 + _job_of(frames, fluid.mpi, sharing.activities[slot]["owner"]))
-            k = sharing.beside[k]["next"]
+            k = _next_that_computes(sharing, sharing.beside[k]["next"])
         if flops != noted[host]["flops"] or mix != noted[host]["mix"]:
             noted[host]["flops"] = flops
             noted[host]["mix"] = mix
             _write(core, fluid, meter, host)
+
+
+@inlined
+def _next_that_computes(sharing: Sharing, element: int) -> int:
+    """The first from an element on that takes something of the host itself and not of its links only; -1 for none."""
+    while element >= 0 and not sharing.weights[element, 0] > 0.0:
+        element = sharing.beside[element]["next"]
+    return element
 
 
 @compiled
@@ -74,7 +82,7 @@ def _write(core: Core, fluid: Fluid, meter: Meter, host: int) -> None:
     sharing, loads = fluid.sharing, meter.loads
     meter.rule[0]["notes"] += 1
     at = meter.rule[0]["rows"]
-    k = sharing.resources[host]["first"]
+    k = _next_that_computes(sharing, sharing.bundles[host]["first"])
     if k < 0:
         loads[at]["note"] = meter.rule[0]["notes"]
         loads[at]["time"] = core.clock[0]["now"]
@@ -88,7 +96,7 @@ def _write(core: Core, fluid: Fluid, meter: Meter, host: int) -> None:
         loads[at]["time"] = core.clock[0]["now"]
         loads[at]["host"] = host
         loads[at]["job"] = _job_of(fluid.frames, fluid.mpi, sharing.activities[slot]["owner"])
-        loads[at]["flops"] = sharing.activities[slot]["rate"] * sharing.elements[k]["weight"]
+        loads[at]["flops"] = sharing.activities[slot]["rate"] * sharing.weights[k, 0]
         at += 1
-        k = sharing.beside[k]["next"]
+        k = _next_that_computes(sharing, sharing.beside[k]["next"])
     meter.rule[0]["rows"] = at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unspool.engine.activities import block_of, drop_activity, has_slots, start_timer
 from unspool.engine.collectives import END, PAUSE, PUT, SKIP, TAKE, step_of
-from unspool.engine.compiled import compiled
+from unspool.engine.compiled import compiled, inlined
 from unspool.engine.messages import (
     A_RANK,
     COMPUTES,
@@ -224,7 +224,7 @@ def _next_action(mpi: Mpi, rank: int) -> None:
     mpi.ranks[rank]["step"] = 0
 
 
-@compiled
+@inlined
 def _step(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, rank: int) -> bool:
     """A rank does a step of its action, and is READY still or waits; False where a message has no way."""
     ranks, actions = mpi.ranks, mpi.actions
@@ -270,7 +270,7 @@ def _sleep(sharing: Sharing, mpi: Mpi, now: float, rank: int, seconds: float) ->
         mpi.ranks[rank]["state"] = COMPUTES
 
 
-@compiled
+@inlined
 def _exchange(sharing: Sharing, routes: Routes, mpi: Mpi, now: float, rank: int) -> bool:
     """Messages of a rank's own: post, and wait unless it need not."""
     ranks, actions = mpi.ranks, mpi.actions

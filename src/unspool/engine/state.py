@@ -15,8 +15,8 @@ import numpy as np
 from unspool.engine.mpi import Mpi
 
 __all__ = [
-    "ACTIVITY", "ATTEMPT", "BESIDE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER", "DOMAIN",
-    "DONE", "DUE", "ELASTIC", "ELEMENT", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
+    "ACTIVITY", "ATTEMPT", "BESIDE", "BUNDLE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER",
+    "DOMAIN", "DONE", "DUE", "ELASTIC", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
     "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOAD", "LOST", "LOT", "MACHINE", "METER", "MOVE", "NEVER",
     "NODE", "NOTED", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA",
     "REJECTED", "RESOURCE", "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE", "SHARING", "SIZES",
@@ -292,7 +292,7 @@ SHARING = np.dtype(
         ("clean", "i8"),  # 1: without the two side effects of SimGrid's rounds
         ("has_fat", "i8"),  # 1: some links are fat
         ("gamma", "f8"),  # bytes that a flow may have on the way, which bounds it where latency is long
-        ("hosts", "i8"),  # resources below this are hosts, the others links
+        ("hosts", "i8"),  # resources and bundles below this are hosts, the others links
         ("slots", "i8"),  # of activities that were ever in use,
         ("spare", "i8"),  # and the first of those given back, -1 for none
         ("top", "i8"),  # elements that were ever in use
@@ -311,15 +311,23 @@ SHARING = np.dtype(
 )
 RESOURCE = np.dtype(
     [
-        ("capacity", "f8"),  # flop/s of all its cores, or B/s
         ("speed", "f8"),  # of one core
         ("cores", "f8"),
         ("is_fat", "i8"),  # 1: each user may have all of it
-        ("twin", "i8"),  # one of equal capacity that tasks often load alike, as the way up of a host; -1: there is none
+        ("bundle", "i8"),  # where it is dealt out,
+        ("lane", "i8"),  # and in which lane
+    ],
+    align=True,
+)
+# A host with up to three links of its own, which are dealt out at once, or another link; the host is in the first lane.
+BUNDLE = np.dtype(
+    [
         ("first", "i8"),  # element on it, -1 for none
-        ("users", "i8"),  # elements on it that are no twins,
-        ("twins", "i8"),  # and those that are
+        ("is_fat", "i8"),  # 1: a fat link, alone
         ("least", "f8"),  # in the rounds: of a fat one the least that a user takes
+        ("mark", "i8"),  # the search that last came by,
+        ("seen", "i8"),  # that for parts which last did, with the lanes in which it did,
+        ("spot", "i8"),  # and the first element here of the task in the making
     ],
     align=True,
 )
@@ -335,26 +343,23 @@ ACTIVITY = np.dtype(
         ("wire_bound", "f8"),  # the part of it that does not depend on the speed of hosts
         ("step", "f8"),  # in the rounds: by how much its rate rose last
         ("worth", "f8"),  # what its rate is multiplied by where rates rise together to a level; 0: it shares in rounds
-        ("element", "i8"),  # the first; first those of shared resources, then of twins, then of fat ones
+        ("element", "i8"),  # the first; first those of shared bundles, then of fat links
         ("shared", "i8"),
-        ("twins", "i8"),
         ("elements", "i8"),
         ("is_plain", "i8"),  # 1: no resource stands twice among them
-        ("is_uneven", "i8"),  # 1: it loads twins differently
         ("leader", "i8"),  # of its component, which is a ring
         ("next", "i8"),
         ("before", "i8"),
         ("size", "i8"),  # of the leader: members of the component,
         ("gone", "i8"),  # those that left since it was last searched for parts,
-        ("uneven", "i8"),  # those that load twins differently,
         ("dirty", "i8"),
         ("place", "i8"),  # and its place in the heap, -1: in none
         ("mark", "i8"),
     ],
     align=True,
 )
-ELEMENT = np.dtype([("weight", "f8"), ("run", "i8")], align=True)  # run: how many from here on weigh the same
-BESIDE = np.dtype([("activity", "i8"), ("next", "i8"), ("before", "i8")], align=True)  # elements on one resource
+# Elements on one bundle; of each, the lanes in which it weighs something, as bits.
+BESIDE = np.dtype([("activity", "i8"), ("next", "i8"), ("before", "i8"), ("lanes", "i8")], align=True)
 DUE = np.dtype([("time", "f8"), ("activity", "i8")], align=True)
 CROWD = np.dtype(
     [
@@ -558,22 +563,25 @@ class Sharing(NamedTuple):
 
     rule: Array  # `SHARING`
     resources: Array  # `RESOURCE` of each host, then of each link
-    left: Array  # in the rounds: what is left of each resource,
+    bundles: Array  # `BUNDLE` of each host, then of the links that are in none of those
+    capacity: Array  # of bundles, in lanes: flop/s of all cores, or B/s,
+    using: Array  # and elements on each;
+    left: Array  # in the rounds: what is left of each,
     users: Array  # its elements of open activities,
     share: Array  # what each of them gets,
     stale: Array  # and what closed ones go on taking; of fat links, the least that one does
-    marks: Array  # of resources: the search that last came by
     activities: Array  # `ACTIVITY`
-    elements: Array  # `ELEMENT`, those of an activity in one block whose length is a power of two,
-    uses: Array  # and the resource that each is of; unsigned, so that no index need be looked at for its sign
+    weights: Array  # in lanes: what elements take, those of an activity in one block whose length is a power of two,
+    runs: Array  # how many from each on weigh the same,
+    uses: Array  # and the bundle that each is of; unsigned, so that no index need be looked at for its sign
     beside: Array  # `BESIDE` of each
     blocks: Array  # the first free block of each length
     heap: Array  # `DUE`: components and timers by when something happens to them next
-    listed: Array  # scratch: shared resources in the rounds,
-    listed_fat: Array  # and fat ones
+    listed: Array  # scratch: shared bundles in the rounds,
+    listed_fat: Array  # and fat links
     members: Array  # scratch: activities in the rounds
     dirty: Array  # leaders of components whose rates are out of date
-    used: Array  # of each resource, in each bin: flops or bytes; without bins where that is not written down
+    used: Array  # of each lane of each bundle, in each bin: flops or bytes; no bins where that is not written down
 
 
 class Routes(NamedTuple):

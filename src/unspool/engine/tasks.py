@@ -6,17 +6,19 @@ executors on each host and in each group of hosts only; other tasks sum up their
 
 from __future__ import annotations
 
+from typing import Any
+
 from unspool.engine.activities import LATENT, block_of, new_slot, start_flow
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.lanes import as_bits, load, same, store
 from unspool.engine.state import NEVER, Array, Routes, Sharing
 
 __all__ = ["NO_WORK", "begin_task", "clear_task", "send", "send_to_all"]
 
 NO_WORK = -1
-_SHARED, _TWIN, _FAT, _BOUND = 0, 1, 2, 3
 
 
-@compiled
+@inlined
 def clear_task(sharing: Sharing, routes: Routes) -> None:
     """Nothing is asked for yet by the task in the making."""
     rule, load = sharing.rule, routes.load
@@ -28,13 +30,15 @@ def clear_task(sharing: Sharing, routes: Routes) -> None:
 
 
 @compiled
-def _load(sharing: Sharing, routes: Routes, first: int, count: int, total: float, largest: float) -> None:
+def _load(
+    rule: Array, resources: Array, links: Array, load: Array, touched: Array,
+    first: int, count: int, total: float, largest: float,
+) -> None:  # fmt: skip
     """Put bytes on links of a route: the sum on those that are shared, the largest message on fat ones."""
-    rule, load, resources = sharing.rule, routes.load, sharing.resources
     for at in range(first, first + count):
-        link = routes.links[at]
+        link = links[at]
         if load[link] == 0.0:
-            routes.touched[rule[0]["touched"]] = link
+            touched[rule[0]["touched"]] = link
             rule[0]["touched"] += 1
         if resources[link]["is_fat"] != 0:
             load[link] = max(load[link], largest)
@@ -49,8 +53,12 @@ def _note_latency(rule: Array, latency: float, largest: float) -> None:
 
 
 @inlined
-def _load_way(sharing: Sharing, routes: Routes, ways: Array, at: int, total: float, largest: float) -> None:
-    _load(sharing, routes, ways[at]["first"], ways[at]["count"], total, largest)
+def _load_way(sharing: Sharing, routes: Routes, way: Any, total: float, largest: float) -> None:
+    """Put bytes on the links of a part of a route. A call copies what it passes: it is given no more than it needs."""
+    _load(
+        sharing.rule, sharing.resources, routes.links, routes.load, routes.touched,
+        way["first"], way["count"], total, largest,
+    )  # fmt: skip
 
 
 @compiled
@@ -60,15 +68,15 @@ def send(sharing: Sharing, routes: Routes, source: int, target: int, amount: flo
     if source == target:
         if routes.itself[source]["count"] < 0:
             return False
-        _load_way(sharing, routes, routes.itself, source, amount, amount)
+        _load_way(sharing, routes, routes.itself[source], amount, amount)
         _note_latency(sharing.rule, routes.itself[source]["latency"], amount)
         return True
     one, other = routes.group[source], routes.group[target]
     if between[one, other]["count"] < 0:
         return False
-    _load_way(sharing, routes, leaving, source, amount, amount)
-    _load(sharing, routes, between[one, other]["first"], between[one, other]["count"], amount, amount)
-    _load_way(sharing, routes, arriving, target, amount, amount)
+    _load_way(sharing, routes, leaving[source], amount, amount)
+    _load_way(sharing, routes, between[one, other], amount, amount)
+    _load_way(sharing, routes, arriving[target], amount, amount)
     latency = leaving[source]["latency"] + between[one, other]["latency"] + arriving[target]["latency"]
     _note_latency(sharing.rule, latency, amount)
     return True
@@ -89,7 +97,7 @@ def send_to_all(sharing: Sharing, routes: Routes, count: int, amount: float) -> 
     return has_way
 
 
-@compiled
+@inlined
 def _count_executors(routes: Routes, count: int) -> int:
     """Count executors by host and by group; returns how many groups have some."""
     crowds = routes.crowds
@@ -108,7 +116,7 @@ def _count_executors(routes: Routes, count: int) -> int:
     return found
 
 
-@compiled
+@inlined
 def _send_of_host(sharing: Sharing, routes: Routes, host: int, count: int, amount: float) -> bool:
     """Load the links of a host itself, once: with what its executors send to others, and get, and tell one another."""
     here = routes.tally[host]
@@ -119,12 +127,12 @@ def _send_of_host(sharing: Sharing, routes: Routes, host: int, count: int, amoun
     _note_host(routes.crowds, routes.group[host], routes.leaving[host]["latency"], routes.arriving[host]["latency"])
     if here < count:
         outside = amount * (here * (count - here))
-        _load_way(sharing, routes, routes.leaving, host, outside, amount)
-        _load_way(sharing, routes, routes.arriving, host, outside, amount)
+        _load_way(sharing, routes, routes.leaving[host], outside, amount)
+        _load_way(sharing, routes, routes.arriving[host], outside, amount)
     if here > 1:
         if routes.itself[host]["count"] < 0:
             return False
-        _load_way(sharing, routes, routes.itself, host, amount * (here * (here - 1)), amount)
+        _load_way(sharing, routes, routes.itself[host], amount * (here * (here - 1)), amount)
         _note_latency(sharing.rule, routes.itself[host]["latency"], amount)
     return True
 
@@ -154,7 +162,7 @@ def _send_between(sharing: Sharing, routes: Routes, one: int, other: int, amount
         return True
     if between[one, other]["count"] < 0:
         return False
-    _load(sharing, routes, between[one, other]["first"], between[one, other]["count"], amount * pairs, amount)
+    _load_way(sharing, routes, between[one, other], amount * pairs, amount)
     out, home = crowds[one]["out"], crowds[other]["home"]
     if one == other:
         out, home = crowds[one]["pair_out"], crowds[one]["pair_home"]
@@ -166,9 +174,8 @@ def _send_between(sharing: Sharing, routes: Routes, one: int, other: int, amount
 def begin_task(sharing: Sharing, routes: Routes, owner: int, count: int, now: float) -> int:
     """Start the task in the making on its executors, for which there is room; returns its slot, or `NO_WORK`."""
     rule, activities, resources = sharing.rule, sharing.activities, sharing.resources
-    is_uneven = _is_uneven(rule, resources, routes)
     is_plain = 1
-    shared = twins = fat = 0
+    shared = fat = 0
     wire_bound = NEVER
     if rule[0]["window"] > 0.0:
         wire_bound = rule[0]["gamma"] / (2.0 * rule[0]["window"])
@@ -176,58 +183,37 @@ def begin_task(sharing: Sharing, routes: Routes, owner: int, count: int, now: fl
     for at in range(count):
         if routes.flops[at] > 0.0:
             shared += 1
-            if sharing.marks[routes.crew[at]] == rule[0]["mark"]:
+            if sharing.bundles[routes.crew[at]]["mark"] == rule[0]["mark"]:
                 is_plain = 0
-            sharing.marks[routes.crew[at]] = rule[0]["mark"]
+            sharing.bundles[routes.crew[at]]["mark"] = rule[0]["mark"]
     for at in range(rule[0]["touched"]):
         link = routes.touched[at]
-        kind = _kind_of(rule, resources, link, is_uneven)
-        if kind == _BOUND:
-            wire_bound = min(wire_bound, resources[link]["capacity"] / routes.load[link])
-        shared += 1 if kind == _SHARED else 0
-        twins += 1 if kind == _TWIN else 0
-        fat += 1 if kind == _FAT else 0
-    in_all = shared + twins + fat
-    if in_all == 0 and wire_bound == NEVER:
+        bundle = resources[link]["bundle"]
+        if resources[link]["is_fat"] == 0:
+            if sharing.bundles[bundle]["mark"] != rule[0]["mark"]:
+                sharing.bundles[bundle]["mark"] = rule[0]["mark"]
+                shared += 1
+        elif rule[0]["clean"] != 0:  # a fat link is no more than a bound
+            wire_bound = min(wire_bound, sharing.capacity[bundle, 0] / routes.load[link])
+        else:
+            fat += 1
+    if shared + fat == 0 and wire_bound == NEVER:
         return NO_WORK
-    first = _new_block(rule, sharing.beside, sharing.blocks, in_all)
+    first = _new_block(rule, sharing.beside, sharing.blocks, shared + fat)
     slot = new_slot(rule, activities, LATENT, owner)
     activities[slot]["element"] = first
     activities[slot]["shared"] = shared
-    activities[slot]["twins"] = twins
-    activities[slot]["elements"] = in_all
+    activities[slot]["elements"] = shared + fat
     activities[slot]["wire_bound"] = wire_bound
     activities[slot]["is_plain"] = is_plain
-    activities[slot]["is_uneven"] = is_uneven
-    _write_elements(sharing, routes, count, first, shared, twins, is_uneven)
+    _write_elements(sharing, routes, count, first, shared)
+    _mark_runs(rule, sharing.weights, sharing.runs, sharing.uses, sharing.beside, first, first + shared)
+    _mark_runs(rule, sharing.weights, sharing.runs, sharing.uses, sharing.beside, first + shared, first + shared + fat)
     start_flow(sharing, slot, now, rule[0]["latency"])
     return slot
 
 
 @inlined
-def _kind_of(rule: Array, resources: Array, link: int, is_uneven: int) -> int:
-    """How a link takes part in the rounds; in the clean variant a fat one is no more than a bound."""
-    if resources[link]["is_fat"] != 0:
-        kind = _BOUND if rule[0]["clean"] != 0 else _FAT
-    elif is_uneven == 0 and 0 <= resources[link]["twin"] < link:
-        kind = _TWIN
-    else:
-        kind = _SHARED
-    return kind
-
-
-@compiled
-def _is_uneven(rule: Array, resources: Array, routes: Routes) -> int:
-    """Whether a link is loaded otherwise than its twin."""
-    for at in range(rule[0]["touched"]):
-        link = routes.touched[at]
-        twin = resources[link]["twin"]
-        if twin >= 0 and routes.load[link] != routes.load[twin]:
-            return 1
-    return 0
-
-
-@compiled
 def _new_block(rule: Array, beside: Array, blocks: Array, count: int) -> int:
     """Room for so many elements in a row."""
     kind = block_of(count)
@@ -241,38 +227,65 @@ def _new_block(rule: Array, beside: Array, blocks: Array, count: int) -> int:
 
 
 @inlined
-def _write_elements(
-    sharing: Sharing, routes: Routes, count: int, first: int, shared: int, twins: int, is_uneven: int
-) -> None:
-    """Write what a task takes: shared resources, then twins, then fat links."""
-    rule, elements, uses, resources = sharing.rule, sharing.elements, sharing.uses, sharing.resources
-    at_shared, at_twin, at_fat = first, first + shared, first + shared + twins
+def _write_elements(sharing: Sharing, routes: Routes, count: int, first: int, shared: int) -> None:
+    """Write what a task takes: of bundles, then of fat links.
+
+    What an executor computes is an element each; what the task sends over links of a bundle goes with the first of
+    them there, or is an element of its own.
+    """
+    rule, weights, uses, resources = sharing.rule, sharing.weights, sharing.uses, sharing.resources
+    rule[0]["mark"] += 1
+    k, fat = first, first + shared
     for at in range(count):
         if routes.flops[at] > 0.0:
-            uses[at_shared] = routes.crew[at]
-            elements[at_shared]["weight"] = routes.flops[at]
-            at_shared += 1
+            _add_element(sharing, k, routes.crew[at])
+            weights[k, 0] = routes.flops[at]
+            k += 1
     for at in range(rule[0]["touched"]):
         link = routes.touched[at]
-        kind = _kind_of(rule, resources, link, is_uneven)
-        if kind == _BOUND:
-            continue
-        place = at_shared if kind == _SHARED else at_twin if kind == _TWIN else at_fat
-        uses[place] = link
-        elements[place]["weight"] = routes.load[link]
-        at_shared += 1 if kind == _SHARED else 0
-        at_twin += 1 if kind == _TWIN else 0
-        at_fat += 1 if kind == _FAT else 0
-    _mark_runs(elements, first, first + shared)
-    _mark_runs(elements, first + shared, first + shared + twins)
-    _mark_runs(elements, first + shared + twins, at_fat)
+        bundle = resources[link]["bundle"]
+        if resources[link]["is_fat"] == 0:
+            if sharing.bundles[bundle]["mark"] != rule[0]["mark"]:
+                _add_element(sharing, k, bundle)
+                k += 1
+            weights[sharing.bundles[bundle]["spot"], resources[link]["lane"]] = routes.load[link]
+        elif rule[0]["clean"] == 0:
+            store(weights, fat, same(0.0))
+            uses[fat] = bundle
+            weights[fat, 0] = routes.load[link]
+            fat += 1
 
 
-@compiled
-def _mark_runs(elements: Array, first: int, last: int) -> None:
-    """Say at the first of neighbours that weigh the same how many they are."""
+@inlined
+def _add_element(sharing: Sharing, element: int, bundle: int) -> None:
+    """An element that takes nothing yet; the first on a bundle is remembered there."""
+    store(sharing.weights, element, same(0.0))
+    sharing.uses[element] = bundle
+    if sharing.bundles[bundle]["mark"] != sharing.rule[0]["mark"]:
+        sharing.bundles[bundle]["mark"] = sharing.rule[0]["mark"]
+        sharing.bundles[bundle]["spot"] = element
+
+
+@inlined
+def _mark_runs(rule: Array, weights: Array, runs: Array, uses: Array, beside: Array, first: int, last: int) -> None:
+    """Say at the first of neighbours that weigh the same how many they are, and of all in which lanes they do.
+
+    Hosts and other links are not neighbours: what a host computes bounds the rate, and is in the same lane.
+    """
+    hosts = rule[0]["hosts"]
     start = first
     for k in range(first, last):
-        if elements[k]["weight"] != elements[start]["weight"]:
+        if not _weighs_the_same(weights, k, start) or (uses[k] < hosts) != (uses[start] < hosts):
             start = k
-        elements[start]["run"] = k - start + 1
+        runs[start] = k - start + 1
+        beside[k]["lanes"] = as_bits(load(weights, k))
+
+
+@inlined
+def _weighs_the_same(weights: Array, one: int, other: int) -> bool:
+    return bool(
+        weights[one, 0] == weights[other, 0]
+        and weights[one, 1] == weights[other, 1]
+        and weights[one, 2] == weights[other, 2]
+        and weights[one, 3] == weights[other, 3]
+    )

@@ -7,7 +7,8 @@ they are folded two into one. Their sum is what was carried, to rounding, howeve
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled
+from unspool.engine.compiled import compiled, inlined
+from unspool.engine.lanes import LANES
 from unspool.engine.state import NEVER, Array, Sharing
 
 __all__ = ["BINS", "LEAST_BIN_S", "note_component", "note_part", "note_use"]
@@ -56,25 +57,34 @@ def note_use(sharing: Sharing, slot: int, now: float, part: float) -> None:
     first, last = min(int(begin / width), bins - 1), min(int(end / width), bins - 1)
     element = activities[slot]["element"]
     for k in range(element, element + activities[slot]["elements"]):
-        resource = sharing.uses[k]
-        amount = sharing.elements[k]["weight"] * part
-        if first == last:
-            used[resource, first] += amount
-            continue
-        rate = amount / (end - begin)
-        used[resource, first] += rate * ((first + 1) * width - begin)
-        for at in range(first + 1, last):
-            used[resource, at] += rate * width
-        used[resource, last] += rate * (end - last * width)
+        for lane in range(LANES):
+            amount = sharing.weights[k, lane] * part
+            if amount > 0.0:
+                _spread(used, LANES * sharing.uses[k] + lane, amount, begin, end, first, last, width)
+
+
+@inlined
+def _spread(
+    used: Array, place: int, amount: float, begin: float, end: float, first: int, last: int, width: float
+) -> None:
+    """Add an amount to the bins from one time to another, evenly."""
+    if first == last:
+        used[place, first] += amount
+        return
+    rate = amount / (end - begin)
+    used[place, first] += rate * ((first + 1) * width - begin)
+    for at in range(first + 1, last):
+        used[place, at] += rate * width
+    used[place, last] += rate * (end - last * width)
 
 
 @compiled
 def _fold(used: Array) -> None:
     """Make one bin of two; the second half is free again."""
     bins = used.shape[1]
-    for resource in range(used.shape[0]):
+    for place in range(used.shape[0]):
         for at in range(bins):
             amount = 0.0
             if 2 * at + 1 < bins:
-                amount = used[resource, 2 * at] + used[resource, 2 * at + 1]
-            used[resource, at] = amount
+                amount = used[place, 2 * at] + used[place, 2 * at + 1]
+            used[place, at] = amount

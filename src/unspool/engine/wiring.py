@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unspool.engine.lanes import LANES, rows_of_lanes
 from unspool.engine.state import (
     ACTIVITY,
     BESIDE,
+    BUNDLE,
     CROWD,
     DUE,
-    ELEMENT,
     NEVER,
     RESOURCE,
     SHARING,
@@ -35,14 +36,17 @@ def sharing_on(network: Network, contention: Contention) -> Sharing:
     """Resources that nobody uses yet."""
     hosts, links = network.hosts, network.links
     resources = np.zeros(len(hosts) + len(links), RESOURCE)
-    resources["first"] = resources["twin"] = -1
     of_host, of_link = resources[: len(hosts)], resources[len(hosts) :]
     of_host["speed"] = [host.speed for host in hosts]
     of_host["cores"] = [host.cores for host in hosts]
-    of_host["capacity"] = of_host["speed"] * of_host["cores"]
-    of_link["capacity"] = [link.bandwidth for link in links]
     of_link["is_fat"] = [link.is_fat for link in links]
-    _pair_twins(network, resources)
+    count = _place(network, resources)
+    bundles = np.zeros(count, BUNDLE)
+    bundles["first"] = -1
+    bundles["is_fat"][of_link["bundle"]] = of_link["is_fat"]
+    capacity, using, left, users, share, stale = (rows_of_lanes(count) for _ in range(6))
+    capacity[of_host["bundle"], of_host["lane"]] = of_host["speed"] * of_host["cores"]
+    capacity[of_link["bundle"], of_link["lane"]] = [link.bandwidth for link in links]
     rule = np.zeros(1, SHARING)
     rule["clean"] = contention.sharing == "clean"
     rule["has_fat"] = of_link["is_fat"].any()
@@ -52,35 +56,34 @@ def sharing_on(network: Network, contention: Contention) -> Sharing:
     rule["bin_s"] = LEAST_BIN_S if contention.records_use else 0.0
     rule["use_from"] = NEVER
     return Sharing(
-        rule, resources, np.zeros(len(resources)), np.zeros(len(resources), np.int64), np.zeros(len(resources)),
-        np.zeros(len(resources)), np.zeros(len(resources), np.int64), np.zeros(_ACTIVITIES, ACTIVITY),
-        np.zeros(_ELEMENTS, ELEMENT), np.zeros(_ELEMENTS, np.uint32), np.zeros(_ELEMENTS, BESIDE),
-        np.full(_BLOCKS, -1, np.int64), np.zeros(_ACTIVITIES, DUE), np.zeros(len(resources), np.uint32),
-        np.zeros(len(resources), np.uint32),
+        rule, resources, bundles, capacity, using, left, users, share, stale,
+        np.zeros(_ACTIVITIES, ACTIVITY),
+        np.zeros((_ELEMENTS, LANES)), np.zeros(_ELEMENTS, np.int64), np.zeros(_ELEMENTS, np.uint32),
+        np.zeros(_ELEMENTS, BESIDE), np.full(_BLOCKS, -1, np.int64), np.zeros(_ACTIVITIES, DUE),
+        np.zeros(count, np.uint32), np.zeros(count, np.uint32),
         np.zeros(2 * _ACTIVITIES, np.int64), np.zeros(_ACTIVITIES + 1, np.int64),
-        np.zeros((len(resources), BINS if contention.records_use else 0)),
+        np.zeros((count * LANES, BINS if contention.records_use else 0)),
     )  # fmt: skip
 
 
-def _pair_twins(network: Network, resources: Array) -> None:
-    """A host's one way out and its one way in, where they are of equal capacity and nobody else's."""
-    first = len(network.hosts)
-    uses = np.zeros(len(network.links), np.int64)
-    for ways in (network.leaving, network.arriving):
-        for way in ways:
-            np.add.at(uses, list(way), 1)
-    for way in network.between.values():
-        np.add.at(uses, list(way), 2)
-    for leaving, arriving in zip(network.leaving, network.arriving, strict=True):
-        if len(leaving) == len(arriving) == 1 and leaving != arriving:
-            up, down = first + leaving[0], first + arriving[0]
-            if (
-                uses[leaving[0]] == uses[arriving[0]] == 1
-                and resources[up]["capacity"] == resources[down]["capacity"]
-                and not resources[up]["is_fat"]
-                and not resources[down]["is_fat"]
-            ):
-                resources[up]["twin"], resources[down]["twin"] = down, up
+def _place(network: Network, resources: Array) -> int:
+    """Say where each resource is dealt out; returns in how many bundles.
+
+    A host takes the first lane of its own bundle, and links of its ways out and in that can be shared the others, for
+    tasks mostly use those together. Who else uses such a link does not matter.
+    """
+    hosts = len(network.hosts)
+    resources["bundle"][:hosts] = np.arange(hosts)
+    resources["bundle"][hosts:] = -1
+    for host, ways in enumerate(zip(network.leaving, network.arriving, strict=True)):
+        lane = 1
+        for link in (hosts + link for way in ways for link in way):
+            if lane < LANES and resources[link]["bundle"] < 0 and not resources[link]["is_fat"]:
+                resources[link]["bundle"], resources[link]["lane"] = host, lane
+                lane += 1
+    elsewhere = np.flatnonzero(resources["bundle"] < 0)
+    resources["bundle"][elsewhere] = hosts + np.arange(len(elsewhere))
+    return hosts + len(elsewhere)
 
 
 def routes_of(network: Network, most_executors: int) -> Routes:
@@ -131,7 +134,8 @@ def grow_sharing(sharing: Sharing, activities: int, elements: int) -> Sharing:
         heap=longer(sharing.heap, slots),
         members=longer(sharing.members, 2 * slots),
         dirty=longer(sharing.dirty, slots + 1),
-        elements=longer(sharing.elements, top),
+        weights=longer(sharing.weights, top),
+        runs=longer(sharing.runs, top),
         uses=longer(sharing.uses, top),
         beside=longer(sharing.beside, top),
     )

@@ -7,6 +7,7 @@ import polars as pl
 
 from unspool.engine.energy import STEP_COLUMNS, power_steps
 from unspool.engine.instances import ON_DEMAND
+from unspool.engine.lanes import LANES
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT, Array
 from unspool.metrics.energy import attempt_joules, machine_joules
 from unspool.metrics.waiting import job_times
@@ -129,18 +130,19 @@ def network_use_of(engine: Engine) -> pl.DataFrame:
     if fluid is None or network is None or not fluid.sharing.used.size:
         return pl.DataFrame(schema=NETWORK_USE)
     sharing = fluid.sharing
-    is_known = sharing.resources["is_fat"] == 0
-    resource, bin_ = np.nonzero((sharing.used > 0.0) & is_known[:, None])
+    resources = sharing.resources
+    used = sharing.used[LANES * resources["bundle"] + resources["lane"]]
+    resource, bin_ = np.nonzero((used > 0.0) & (resources["is_fat"] == 0)[:, None])
     names = pl.Series([*(host.name for host in network.hosts), *(link.name for link in network.links)])
     begin, width = float(sharing.rule[0]["use_from"]), float(sharing.rule[0]["bin_s"])
     return pl.DataFrame(
         {
             "resource": names.gather(resource),
             "kind": np.where(resource < len(network.hosts), "host", "link"),
-            "capacity": sharing.resources["capacity"][resource],
+            "capacity": sharing.capacity[resources["bundle"], resources["lane"]][resource],
             "begin_time": begin + bin_ * width,
             "end_time": begin + (bin_ + 1) * width,
-            "amount": sharing.used[resource, bin_],
+            "amount": used[resource, bin_],
         },
         schema=NETWORK_USE,
     )
