@@ -20,6 +20,7 @@ __all__ = [
     "give_back_time",
     "is_blocked_after",
     "is_blocked_before",
+    "last_step_before",
     "move_span",
     "steps_to_plan",
     "take_span",
@@ -150,6 +151,12 @@ def earliest_fit(
         at -= one
         free += gains[at]
     return begin if begin < end else own
+
+
+@inlined
+def last_step_before(clock: Array, times: Array, time: float) -> int:
+    """The last step before a time that is later than now."""
+    return _first_from(times, time, clock[0]["steps"]) + 1
 
 
 @inlined
