@@ -115,15 +115,31 @@ def take_span(clock: Array, times: Array, gains: Array, start: float, end: float
     _change(clock, times, gains, at, end, cores)
 
 
+@inlined
+def _move(clock: Array, times: Array, gains: Array, before: float, after: float, cores: int) -> None:
+    """So many cores become free at an earlier time than before: a step moves, where it is theirs alone."""
+    last = clock[0]["steps"]
+    at = last
+    if after > times[last]:
+        at = _first_from(times, after, last)
+        source = _first_from(times, before, at)
+        if times[source] == before and gains[source] == cores and times[at] != after:
+            for k in range(source, at):
+                _copy(times, gains, k + 1, k)
+            times[at] = after
+            gains[at] = cores
+            return
+    at = _change(clock, times, gains, at, after, cores)
+    _change(clock, times, gains, at, before, -cores)
+
+
 @compiled
 def move_span(
     clock: Array, times: Array, gains: Array, before: float, start: float, duration: float, cores: int
 ) -> None:
     """Cores that were promised for a while from `before` on are promised from an earlier start on."""
-    at = _change(clock, times, gains, clock[0]["steps"], start, -cores)
-    at = _change(clock, times, gains, at, min(before, start + duration), cores)
-    at = _change(clock, times, gains, at, max(before, start + duration), cores)
-    _change(clock, times, gains, at, before + duration, -cores)
+    _move(clock, times, gains, before, start, -cores)
+    _move(clock, times, gains, before + duration, start + duration, cores)
 
 
 @compiled

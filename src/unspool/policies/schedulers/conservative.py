@@ -28,8 +28,6 @@ from unspool.policies.orders import QueueOrder
 
 __all__ = ["Conservative", "conservative"]
 
-_WIDE = 1 << 62  # wider than any job
-
 
 @dataclass(frozen=True)
 class Conservative(OrderedScheduler):
@@ -199,17 +197,12 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
     its plan only, where its own cores are. Nearly all searches would be in vain, which one look at the profile tells:
     an earlier fit is over before the lack of cores that comes right before the job's own start; and where its start
     lies behind the freed time, there was such a lack and still is, so that the fit is over before the first one there.
-    And what one search found no room for before some time, jobs behind that are as wide and as long do not find either:
-    the narrowest and the shortest are remembered.
     """
     clock, plans, times, gains = core.clock, plan.plans, plan.times, plan.gains
     now = clock[0]["now"]
     freed_until = clock[0]["freed_until"] if later is None else NEVER
     step = clock[0]["steps"]
     free = gains[step]
-    narrow_size = short_size = _WIDE
-    narrow_estimate = short_estimate = NEVER
-    narrow_until = short_until = now
     for at in range(clock[0]["plans"]):
         its = np.uint64(at)
         start, size, estimate = plans[its]["start"], plans[its]["size"], plans[its]["estimate"]
@@ -222,22 +215,11 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
             is_vain = is_blocked_before(clock, times, gains, step, free, size, now + estimate)
         if is_vain:
             continue
-        begin, end, job = now, min(start, freed_until), plans[its]["job"]
-        if later is None:
-            if size >= narrow_size and estimate >= narrow_estimate:
-                begin = narrow_until
-            if size >= short_size and estimate >= short_estimate:
-                begin = max(begin, short_until)
-            if begin >= end:
-                continue
-        best = _find_start(core, place, later, plan, job, job, begin, end, start)
-        if size <= narrow_size:
-            narrow_size, narrow_estimate, narrow_until = size, estimate, min(best, end)
-        if estimate <= short_estimate:
-            short_size, short_estimate, short_until = size, estimate, min(best, end)
+        job = plans[its]["job"]
+        best = _find_start(core, place, later, plan, job, job, now, min(start, freed_until), start)
         if best < start:
             _bring_forward(core, place, later, plan, at, best)
-            # What is free right before its old start has changed by this job alone; where it is not known, begin anew.
+            # Nothing but this job has changed what is free right before its old start; begin anew where that was not known.
             if start > freed_until:
                 step = clock[0]["steps"]
                 free = gains[step]
