@@ -4,7 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.build import workload
 
-from unspool.engine.profile import begin_profile, drop_the_past, earliest_fit, move_span, take_span
+from unspool.engine.profile import (
+    begin_profile,
+    drop_the_past,
+    earliest_fit,
+    is_blocked_after,
+    is_blocked_before,
+    move_span,
+    take_span,
+)
 from unspool.engine.setup import no_plan, pose
 from unspool.engine.state import NEVER, longer
 from unspool.model.platform import Platform
@@ -24,8 +32,9 @@ def empty_profile(jobs=0):
 
 def steps(clock, times, gains):
     """(time, free cores) of every step."""
-    kept = slice(int(clock[0]["first_step"]), int(clock[0]["steps"]))
-    return list(zip(times[kept].tolist(), gains[kept].cumsum().tolist(), strict=True))
+    last = int(clock[0]["steps"])
+    used = [at for at in range(last, -1, -1) if times[at] < NEVER]
+    return list(zip(times[used].tolist(), gains[used].cumsum().tolist(), strict=True))
 
 
 def fit(profile, size, duration, start):
@@ -139,3 +148,20 @@ def test_a_long_profile_is_searched_in_blocks(count, at):
     take_span(*profile, float(at), 1000.0, 1)
     free = [CORES - (t % 2 == 1 and t < 2 * count) - (t >= at) for t in range(1001)]
     assert steps(*profile)[:-1] == [step for step in merged(free) if step[0] < 1000]
+
+
+@settings(deadline=None, max_examples=200)
+@given(taken=spans, size=st.integers(1, CORES), duration=st.integers(1, 40), time=st.integers(1, HORIZON))
+def test_who_is_blocked_fits_nowhere_before(taken, size, duration, time):
+    profile = empty_profile()
+    for start, length, cores in taken:
+        take_span(*profile, float(start), float(start + length), cores)
+    found = steps(*profile)
+    before = max(k for k, (begin, _) in enumerate(found) if begin < time)  # the step that ends at the time or later,
+    at = max(k for k, (begin, _) in enumerate(found) if begin <= time)  # and the one that it falls into
+    last = int(profile[0][0]["steps"])
+    if is_blocked_before(*profile, last - before, found[before][1], size, float(duration)):
+        # Even where all cores are free from that time on.
+        assert earliest_fit(*profile, size, float(duration), 0.0, float(time), float(time)) == time
+    if is_blocked_after(*profile[1:], last - at, found[at][1], size, float(duration)):
+        assert earliest_fit(*profile, size, float(duration), 0.0, float(time), NEVER) == NEVER

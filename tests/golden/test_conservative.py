@@ -127,6 +127,36 @@ def test_walltime_kill_makes_every_plan_come_true(cluster):
     assert starts(jobs, cluster(3), "conservative", kill_at_walltime=True) == [0, 10, 2, 15]
 
 
+@everywhere
+def test_what_ran_while_nobody_waited_counts_when_somebody_does(cluster):
+    # a ends early, with nobody waiting, and b starts beside nobody; c has to wait for b, and d fits before c.
+    jobs = workload([(0, 5, 1, 20), (6, 10, 1, 10), (7, 5, 2, 5), (8, 8, 1, 8), (9, 9, 1, 9)])
+    assert starts(jobs, cluster(2), "conservative") == [0, 6, 16, 8, 21]
+
+
+@everywhere
+def test_job_that_outlives_its_estimate_while_nobody_waits_is_taken_to_run_on(cluster):
+    # When b comes at 75, a is taken to end at 135, and b is planned for then: d is over before, c would not be. When a
+    # ends at 120, b moves up to the end of d, and c behind it.
+    jobs = workload([(0, 120, 1, 10), (75, 10, 2, 10), (80, 60, 1, 60), (81, 40, 1, 40)])
+    assert starts(jobs, cluster(2), "conservative") == [0, 121, 131, 81]
+
+
+@everywhere
+def test_plan_that_is_due_starts_before_a_job_that_arrives_then(cluster):
+    result = run(workload([(0, 10, 2, 10), (1, 5, 1, 5), (10, 5, 1, 5)]), cluster(2), "conservative")
+    assert result.attempts["job_id"].to_list() == ["a", "b", "c"]
+    assert result.attempts["start_time"].to_list() == [0, 10, 10]
+
+
+@everywhere
+def test_short_job_moves_into_a_hole_that_long_ones_leave(cluster):
+    # a ends at 5 instead of 30. b, of all cores, is planned for 30 and moves to 20, behind the other running job;
+    # c, planned for 40, is over before that and starts at 5; d, as narrow but longer, is not.
+    jobs = workload([(0, 5, 2, 30), (0, 20, 1, 20), (1, 10, 3, 10), (2, 15, 2, 15), (3, 16, 2, 16)])
+    assert starts(jobs, cluster(3), "conservative") == [0, 0, 20, 5, 30]
+
+
 # What only machines have.
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from tests.build import POLICIES, one_core_machines, placements, two_core_machines
 from tests.oracles import machines, simpy_model, twin
 from tests.strategies import (
@@ -36,6 +37,17 @@ def test_engine_and_twin_agree_where_the_number_of_cores_decides(policy, log):
     expected = twin.simulate(log, CORES, policy)
     for cluster in COUNTED:
         assert schedule(run(as_workload(as_jobs(log)), cluster(CORES), policy)) == expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    ends=st.lists(st.tuples(st.integers(1, CORES), st.integers(1, 60), st.integers(0, 40)), min_size=10, max_size=40)
+)
+def test_engine_and_twin_agree_on_who_moves_forward_in_a_long_queue(ends):
+    # All arrive within seconds and most end before their walltime, so that many plans are looked at again and again.
+    log = [(at // 4, max(walltime - early, 1), size, walltime) for at, (size, walltime, early) in enumerate(ends)]
+    result = run(as_workload(as_jobs(log)), Platform.pool(CORES), "conservative")
+    assert schedule(result) == twin.simulate(log, CORES, "conservative")
 
 
 @settings(deadline=None, max_examples=60)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from unspool.engine import bitset
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.domains import note_spanning
-from unspool.engine.state import Array, Core, Later, Place
+from unspool.engine.state import SPOILT, Array, Core, Later, Place
 
 __all__ = [
     "change_gain", "clear_later", "free_machines", "give_machine", "is_on_machine", "licences_suffice", "set_machine",
@@ -152,7 +152,7 @@ def give_machine(core: Core, place: Place, capacity: Array, machine: int, share:
     set_machine(core, place, capacity, machine, share)
     core.clock[0]["releases"] += 1
     core.clock[0]["dirty"] = 1
-    core.clock[0]["planning"] = 0  # plans are made anew
+    core.clock[0]["planning"] = SPOILT
 
 
 @compiled

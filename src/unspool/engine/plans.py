@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.machines import clear_later, touch
+from unspool.engine.profile import steps_to_plan
 from unspool.engine.queue import next_waiting
 from unspool.engine.running import insert_ending, remove_ending
 from unspool.engine.selection import place_units
 from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import NEVER, Array, Core, Later, Place, Plan
+from unspool.engine.state import NEVER, Core, Later, Place, Plan
 
 __all__ = [
     "fits_from",
@@ -18,7 +19,6 @@ __all__ = [
     "room_to_plan",
     "rows_to_plan",
     "start_held",
-    "steps_to_plan",
 ]
 
 
@@ -213,15 +213,6 @@ def rows_to_plan(core: Core, place: Place | None) -> int:
         rows += min(place.shapes[core.jobs[core.waiting[slot]["job"]]["shape"]]["units"], machines)
         slot = next_waiting(core, slot + 1)
     return rows
-
-
-@compiled
-def steps_to_plan(clock: Array) -> int:
-    """Steps that the profile can need at the most before the next round.
-
-    A job has two ends in it, old ones are dropped when they are half of it, and every running job may end.
-    """
-    return int(6 * (clock[0]["running"] + clock[0]["queued"]) + 17)
 
 
 @compiled

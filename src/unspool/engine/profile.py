@@ -1,8 +1,9 @@
 """Free cores over time, as steps: what running jobs are expected to give back and what is promised to waiting ones.
 
-The first step stands for now and gains what is free now; each later one gains so many cores (or, below 0, loses them)
-at its time. No two have one time and none gains 0. Behind the last one stands a time that never comes. Indices that
-are known not to be below 0 are made unsigned in loops, which spares the machine a look at their sign.
+The step that stands for now gains what is free now; each later one gains so many cores (or, below 0, loses them) at its
+time. No two have one time and none gains 0. Now is the last one in the arrays and the latest time the first, because
+steps that are soon come and go most often, and at the end of an array that is cheap; before the latest time stand times
+that never come. Indices are made unsigned in loops, which spares the machine a look at their sign.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ from __future__ import annotations
 import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.state import NEVER, Array, Core, Plan
+from unspool.engine.state import KEPT, NEVER, Array, Core, Plan
 
 __all__ = [
     "begin_profile",
     "drop_the_past",
     "earliest_fit",
     "give_back_time",
+    "is_blocked_after",
+    "is_blocked_before",
+    "last_step_before",
     "move_span",
+    "steps_to_plan",
     "take_span",
 ]
 
-_BLOCK = 32  # steps that are counted rather than searched
+_BLOCK = 8  # steps that are counted rather than searched, and as many times that never come
 
 
 @inlined
@@ -31,116 +36,101 @@ def _copy(times: Array, gains: Array, source: int, target: int) -> None:
 
 
 @compiled
+def steps_to_plan(clock: Array) -> int:
+    """Steps that the profile can need at the most before the next round: a job has two ends in it."""
+    return int(2 * (clock[0]["running"] + clock[0]["queued"]) + _BLOCK + 4)
+
+
+@compiled
 def begin_profile(core: Core, plan: Plan) -> None:
     """The profile of the running jobs alone, from now on."""
     clock, running, times, gains = core.clock, core.running, plan.times, plan.gains
-    times[0] = clock[0]["now"]
-    gains[0] = clock[0]["free"]
-    count = 1
-    for at in range(clock[0]["running"] - 1, -1, -1):
-        if running[at]["time"] > times[count - 1]:
-            times[count] = running[at]["time"]
-            gains[count] = 0
-            count += 1
-        gains[count - 1] += running[at]["size"]
-    times[count] = NEVER
-    clock[0]["first_step"] = 0
-    clock[0]["steps"] = count
+    for at in range(_BLOCK):
+        times[at] = NEVER
+    last = _BLOCK - 1
+    for at in range(clock[0]["running"]):
+        if running[at]["time"] < times[last]:
+            last += 1
+            times[last] = running[at]["time"]
+            gains[last] = 0
+        gains[last] += running[at]["size"]
+    times[last + 1] = clock[0]["now"]
+    gains[last + 1] = clock[0]["free"]
+    clock[0]["steps"] = last + 1
 
 
 @compiled
 def drop_the_past(clock: Array, times: Array, gains: Array) -> None:
-    """What has changed by now is free now; move the rest to the front when it is the smaller half."""
-    first = clock[0]["first_step"]
+    """What has changed by now is free now."""
     last = clock[0]["steps"]
-    while times[first + 1] <= clock[0]["now"]:
-        gains[first + 1] += gains[first]
-        first += 1
-    times[first] = clock[0]["now"]
-    if 2 * first > last:
-        for k in range(first, last + 1):
-            _copy(times, gains, k, k - first)
-        last -= first
-        first = 0
-    clock[0]["first_step"] = first
+    while times[last - 1] <= clock[0]["now"]:
+        gains[last - 1] += gains[last]
+        last -= 1
+    times[last] = clock[0]["now"]
     clock[0]["steps"] = last
 
 
 @inlined
-def _from(clock: Array, times: Array, time: float) -> int:
-    """The first step at a time or later, where the time is not past."""
-    low: int = clock[0]["first_step"] + 1
-    last = clock[0]["steps"]
-    while low + _BLOCK <= last and times[low + _BLOCK - 1] < time:
-        low += _BLOCK
-    at = low
-    for k in range(low, min(low + _BLOCK, last)):  # no branch depends on what is found
-        at += int(times[np.uint64(k)] < time)
+def _first_from(times: Array, time: float, at: int) -> int:
+    """The first step at a time or later, where all that come before that of a position are earlier."""
+    while times[np.uint64(at - _BLOCK + 1)] < time:
+        at -= _BLOCK
+    first = at
+    for k in range(_BLOCK):  # no branch depends on what is found
+        at -= int(times[np.uint64(first - k)] < time)
     return at
 
 
 @inlined
-def _insert(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> None:
-    for k in range(clock[0]["steps"], at - 1, -1):
-        _copy(times, gains, k, k + 1)
-    times[at] = time
-    gains[at] = cores
-    clock[0]["steps"] += 1
+def _change(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> int:
+    """From a time on, so many cores more (or, below 0, fewer) are free.
 
-
-@inlined
-def _add(clock: Array, times: Array, gains: Array, at: int, cores: int) -> None:
-    """More (or, below 0, fewer) cores at a step, which goes when none are left."""
-    gains[at] += cores
-    if gains[at] == 0:
-        clock[0]["steps"] -= 1
-        for k in range(at, clock[0]["steps"] + 1):
-            _copy(times, gains, k + 1, k)
-
-
-@inlined
-def _gain_at(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> None:
-    """From a time on, so many cores more are free; `at` is the first step then or later."""
-    if times[at] == time:
-        _add(clock, times, gains, at, cores)
+    `at` is a position that the time is not before; returns such a position for times that are later.
+    """
+    last = clock[0]["steps"]
+    if time <= times[last]:
+        gains[last] += cores
+        return int(last)
+    at = _first_from(times, time, at)
+    if times[at] != time:
+        for k in range(last, at, -1):
+            _copy(times, gains, k, k + 1)
+        at += 1
+        times[at] = time
+        gains[at] = cores
+        clock[0]["steps"] = last + 1
     else:
-        _insert(clock, times, gains, at, time, cores)
-
-
-@compiled
-def _gain(clock: Array, times: Array, gains: Array, time: float, cores: int) -> None:
-    """From a time on, so many cores more are free."""
-    if time <= times[clock[0]["first_step"]]:
-        gains[clock[0]["first_step"]] += cores
-    else:
-        _gain_at(clock, times, gains, _from(clock, times, time), time, cores)
-
-
-@compiled
-def _move(clock: Array, times: Array, gains: Array, before: float, after: float, cores: int) -> None:
-    """So many cores become free at an earlier time than before: a step moves, where it is theirs alone."""
-    first = clock[0]["first_step"]
-    source = _from(clock, times, before)
-    if after <= times[first]:
-        _gain_at(clock, times, gains, source, before, -cores)
-        gains[first] += cores
-        return
-    target = _from(clock, times, after)
-    if times[source] == before and gains[source] == cores and times[target] != after:
-        for k in range(source, target, -1):
-            _copy(times, gains, k - 1, k)
-        times[target] = after
-        gains[target] = cores
-    else:
-        _gain_at(clock, times, gains, source, before, -cores)
-        _gain_at(clock, times, gains, target, after, cores)
+        gains[at] += cores
+        if gains[at] == 0:
+            for k in range(at, last):
+                _copy(times, gains, k + 1, k)
+            clock[0]["steps"] = last - 1
+    return at
 
 
 @compiled
 def take_span(clock: Array, times: Array, gains: Array, start: float, end: float, cores: int) -> None:
     """Promise cores from start to end."""
-    _gain(clock, times, gains, start, -cores)
-    _gain(clock, times, gains, end, cores)
+    at = _change(clock, times, gains, clock[0]["steps"], start, -cores)
+    _change(clock, times, gains, at, end, cores)
+
+
+@inlined
+def _move(clock: Array, times: Array, gains: Array, before: float, after: float, cores: int) -> None:
+    """So many cores become free at an earlier time than before: a step moves, where it is theirs alone."""
+    last = clock[0]["steps"]
+    at = last
+    if after > times[last]:
+        at = _first_from(times, after, last)
+        source = _first_from(times, before, at)
+        if times[source] == before and gains[source] == cores and times[at] != after:
+            for k in range(source, at):
+                _copy(times, gains, k + 1, k)
+            times[at] = after
+            gains[at] = cores
+            return
+    at = _change(clock, times, gains, at, after, cores)
+    _change(clock, times, gains, at, before, -cores)
 
 
 @compiled
@@ -161,32 +151,63 @@ def earliest_fit(
     `own` is when the job's present place begins: from there on its own cores are free for it; it is not before `end`.
     One branch a step, nearly always taken: whether cores suffice is a choice between two values.
     """
-    at = np.uint64(clock[0]["first_step"])
+    at = np.uint64(clock[0]["steps"])
     one = np.uint64(1)
     free: int = gains[at]
-    while times[at + one] <= start:
-        at += one
+    while times[at - one] <= start:
+        at -= one
         free += gains[at]
     begin = start
     while True:
-        following = times[at + one]
+        following = times[at - one]
         enough = free >= size
         begin = begin if enough else following
         if following >= (min(begin + duration, own) if enough else end):
             break
-        at += one
+        at -= one
         free += gains[at]
     return begin if begin < end else own
+
+
+@inlined
+def last_step_before(clock: Array, times: Array, time: float) -> int:
+    """The last step before a time that is later than now."""
+    return _first_from(times, time, clock[0]["steps"]) + 1
+
+
+@inlined
+def is_blocked_before(clock: Array, times: Array, gains: Array, at: int, free: int, size: int, end: float) -> bool:
+    """Whether a job that ends at `end` or later meets a lack of cores that lasts to the end of the step at `at`.
+
+    `free` is what the step has. The lack is followed back for as long as the job might end before it.
+    """
+    while free < size and times[np.uint64(at)] >= end and at < clock[0]["steps"]:
+        free -= gains[np.uint64(at)]
+        at += 1
+    return free < size
+
+
+@inlined
+def is_blocked_after(times: Array, gains: Array, at: int, free: int, size: int, end: float) -> bool:
+    """Whether a job that begins before the end of the step at `at`, and ends at `end` or later, lacks cores from it on.
+
+    `free` is what the step has.
+    """
+    while free >= size and times[np.uint64(at - 1)] < end:
+        at -= 1
+        free += gains[np.uint64(at)]
+    return bool(free < size and times[np.uint64(at)] < end)
 
 
 @compiled
 def give_back_time(core: Core, plan: Plan | None, job: int) -> None:
     """A running job ends now: what it was expected to hold until later is free."""
-    if plan is None or core.clock[0]["planning"] == 0:
+    if plan is None or core.clock[0]["planning"] != KEPT:
         return
     end = core.fate[job]["planned_end"]
     if core.clock[0]["now"] < end:
         # Now is behind the first step, if anything: the past is dropped before anybody looks.
-        first = plan.times[core.clock[0]["first_step"]]
-        _move(core.clock, plan.times, plan.gains, end, first, core.jobs[job]["size"])
+        last = core.clock[0]["steps"]
+        plan.gains[last] += core.jobs[job]["size"]
+        _change(core.clock, plan.times, plan.gains, last, end, -core.jobs[job]["size"])
         core.clock[0]["freed_until"] = max(core.clock[0]["freed_until"], end)

@@ -12,7 +12,8 @@ from unspool.engine.bitset import add, empty_bitset, word_count
 from unspool.engine.domains import domains_of, fewest_parts
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
 from unspool.engine.meter import grow_meter, meter_on
-from unspool.engine.plans import rows_to_plan, steps_to_plan
+from unspool.engine.plans import rows_to_plan
+from unspool.engine.profile import steps_to_plan
 from unspool.engine.profiles import Programs, fluid_of, grow_fluid
 from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
 from unspool.engine.state import (

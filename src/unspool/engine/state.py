@@ -17,11 +17,12 @@ from unspool.engine.mpi import Mpi
 __all__ = [
     "ACTIVITY", "ATTEMPT", "BESIDE", "BUNDLE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER",
     "DOMAIN", "DONE", "DUE", "ELASTIC", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
-    "INSTANCE", "JOB", "KILLED", "KIND", "LETTER", "LINK", "LOAD", "LOST", "LOT", "MACHINE", "METER", "MOVE", "NEVER",
-    "NODE", "NOTED", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM", "QUEUED", "QUOTA",
-    "REJECTED", "RESOURCE", "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE", "SHARING", "SIZES",
-    "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess",
-    "Later", "Links", "Meter", "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
+    "INSTANCE", "JOB", "KEPT", "KILLED", "KIND", "LETTER", "LINK", "LOAD", "LOST", "LOT", "MACHINE", "METER", "MOVE",
+    "NEVER", "NODE", "NOTED", "NOT_NEEDED", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM",
+    "QUEUED", "QUOTA", "REJECTED", "RESOURCE", "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE",
+    "SHARING", "SIZES", "SPOILT", "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core",
+    "Elastic", "Fluid", "Guess", "Later", "Links", "Meter", "Order", "Outage", "Place", "Plan", "Routes", "Sharing",
+    "State", "longer",
 ]  # fmt: skip
 
 
@@ -32,6 +33,9 @@ DONE, DECIDE, DEFER, ROOM, PAUSE, UNTIL, PREDICT, OUTAGES = 0, 1, 2, 3, 4, 5, 6,
 
 # States of a job. An attempt ends in one of the last five.
 UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED, LOST, FAILED = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+# Profile and plans of conservative backfilling: to be made anew; up to date; or nobody waits, and no profile is kept.
+SPOILT, KEPT, NOT_NEEDED = 0, 1, 2
 
 NEVER = float("inf")
 
@@ -63,10 +67,9 @@ CLOCK = np.dtype(
         ("watched_units", "i8"),
         ("touched", "i8"),  # machines in the list of those that differ later
         # Conservative.
-        ("planning", "i8"),  # 1: profile and plans are kept
+        ("planning", "i8"),  # whether profile and plans are kept
         ("in_queue_order", "i8"),  # 1: plans move forward in queue order, not in that of their starts
-        ("steps", "i8"),
-        ("first_step", "i8"),
+        ("steps", "i8"),  # where the step of now stands in the profile
         ("plans", "i8"),
         ("freed_until", "f8"),  # the end of the time that became free since plans were last moved
         ("plan_ends", "i8"),

@@ -9,16 +9,24 @@ import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, start_held
-from unspool.engine.profile import begin_profile, drop_the_past, earliest_fit, move_span, take_span
+from unspool.engine.profile import (
+    begin_profile,
+    drop_the_past,
+    earliest_fit,
+    is_blocked_after,
+    is_blocked_before,
+    last_step_before,
+    move_span,
+    take_span,
+)
 from unspool.engine.queue import next_waiting
 from unspool.engine.running import renew_overdue
-from unspool.engine.state import NEVER, Array, Core, Later, Place, Plan
+from unspool.engine.starts import start_by_count
+from unspool.engine.state import KEPT, NEVER, NOT_NEEDED, SPOILT, Array, Core, Later, Place, Plan
 from unspool.policies.base import CONSERVATIVE, OrderedScheduler
 from unspool.policies.orders import QueueOrder
 
 __all__ = ["Conservative", "conservative"]
-
-_WIDE = 1 << 62  # wider than any job
 
 
 @dataclass(frozen=True)
@@ -38,19 +46,23 @@ def conservative(core: Core, place: Place | None, later: Later | None, plan: Pla
     if plan is None:
         return
     clock = core.clock
-    if renew_overdue(core) or clock[0]["planning"] == 0:
-        _plan_all_again(core, place, later, plan)
-    else:
-        drop_the_past(clock, plan.times, plan.gains)
-        if clock[0]["freed_until"] > clock[0]["now"]:
-            if clock[0]["in_queue_order"] != 0:
-                _move_in_queue_order(core, place, later, plan)
-            else:
-                _move_forward(core, place, later, plan)
-    clock[0]["planning"] = 1
-    clock[0]["freed_until"] = 0.0
+    is_overdue = renew_overdue(core)
+    if clock[0]["planning"] != NOT_NEEDED:
+        if is_overdue or clock[0]["planning"] == SPOILT:
+            _plan_all_again(core, place, later, plan)
+        else:
+            drop_the_past(clock, plan.times, plan.gains)
+            if clock[0]["freed_until"] > clock[0]["now"]:
+                if clock[0]["in_queue_order"] != 0:
+                    _move_in_queue_order(core, place, later, plan)
+                else:
+                    _move_forward(core, place, later, plan)
+        clock[0]["planning"] = KEPT
+        clock[0]["freed_until"] = 0.0
     _plan_arrivals(core, place, later, plan)
     _start_due(core, place, later, plan)
+    if later is None and clock[0]["plans"] == 0:
+        clock[0]["planning"] = NOT_NEEDED
 
 
 @inlined
@@ -123,14 +135,6 @@ def _put(core: Core, place: Place | None, later: Later | None, plan: Plan, at: i
         hold_picked(core, place, later, plan, job, start + estimate)
 
 
-@inlined
-def _promise(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
-    """Give the plan at a position its first start."""
-    if start < NEVER:
-        take_span(core.clock, plan.times, plan.gains, start, start + plan.plans[at]["estimate"], plan.plans[at]["size"])
-    _put(core, place, later, plan, at, start)
-
-
 @compiled
 def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     """A job outlived its estimate, machines changed, or there was no plan yet: all are placed anew.
@@ -146,7 +150,9 @@ def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: 
     for at in range(count):
         clock[0]["plans"] = at  # those before it are placed
         start = _find_start(core, place, later, plan, plans[at]["job"], -1, clock[0]["now"], NEVER, NEVER)
-        _promise(core, place, later, plan, at, start)
+        if start < NEVER:
+            take_span(clock, plan.times, plan.gains, start, start + plans[at]["estimate"], plans[at]["size"])
+        _put(core, place, later, plan, at, start)
     clock[0]["plans"] = count
 
 
@@ -188,34 +194,39 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
 
     A job that fits no earlier keeps its place. Where cores in all decide, it had no earlier fit at the last pass, so a
     new one begins before the end of the time that became free since then; jobs behind it in this order free time after
-    its plan only, where its own cores are. For the same reason, what one found no room for before some time, those
-    behind it that are as wide and as long do not find either: the narrowest and the shortest are remembered.
+    its plan only, where its own cores are. Nearly all searches would be in vain, which one look at the profile tells:
+    an earlier fit is over before the lack of cores that comes right before the job's own start; and where its start
+    lies behind the freed time, there was such a lack and still is, so that the fit is over before the first one there.
     """
-    clock, plans = core.clock, plan.plans
+    clock, plans, times, gains = core.clock, plan.plans, plan.times, plan.gains
     now = clock[0]["now"]
-    narrow_size = short_size = _WIDE
-    narrow_estimate = short_estimate = NEVER
-    narrow_until = short_until = now
+    freed_until = clock[0]["freed_until"] if later is None else NEVER
+    step = clock[0]["steps"]
+    free = gains[step]
     for at in range(clock[0]["plans"]):
         its = np.uint64(at)
         start, size, estimate = plans[its]["start"], plans[its]["size"], plans[its]["estimate"]
-        begin, end = now, start
-        if later is None:
-            end = min(start, clock[0]["freed_until"])
-            if size >= narrow_size and estimate >= narrow_estimate:
-                begin = narrow_until
-            if size >= short_size and estimate >= short_estimate:
-                begin = max(begin, short_until)
-            if begin >= end:
-                continue
-        best = _find_start(core, place, later, plan, plans[at]["job"], plans[at]["job"], begin, end, start)
-        if size <= narrow_size:
-            narrow_size, narrow_estimate, narrow_until = size, estimate, min(best, end)
-        if estimate <= short_estimate:
-            short_size, short_estimate, short_until = size, estimate, min(best, end)
+        while times[np.uint64(step - 1)] < start and times[np.uint64(step - 1)] <= freed_until:
+            step -= 1
+            free += gains[np.uint64(step)]
+        if start > freed_until:
+            is_vain = is_blocked_after(times, gains, step, free, size, now + estimate)
+        else:
+            is_vain = is_blocked_before(clock, times, gains, step, free, size, now + estimate)
+        if is_vain:
+            continue
+        job = plans[its]["job"]
+        best = _find_start(core, place, later, plan, job, job, now, min(start, freed_until), start)
         if best < start:
-            clock[0]["freed_until"] = max(clock[0]["freed_until"], start + estimate)
             _bring_forward(core, place, later, plan, at, best)
+            # What is free right before its old start has changed by this job alone; where it is not known, begin anew.
+            if start > freed_until:
+                step = clock[0]["steps"]
+                free = gains[step]
+            else:
+                step = last_step_before(clock, times, start)
+                free -= size if best + estimate >= start else 0
+            freed_until = max(freed_until, start + estimate)
 
 
 @compiled
@@ -266,18 +277,30 @@ def _position(clock: Array, plans: Array, start: float, job: int) -> int:
 
 @inlined
 def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
-    clock = core.clock
-    slot = next_waiting(core, clock[0]["fresh"])
+    """Promise new jobs their starts; who may start now does so, if nobody else is about to, who may come before it."""
+    clock, plans = core.clock, plan.plans
+    now = clock[0]["now"]
+    slot = clock[0]["fresh"] - 1
     clock[0]["fresh"] = len(core.waiting)
-    while slot >= 0:
+    while clock[0]["queued"] > clock[0]["plans"]:
+        slot = next_waiting(core, slot + 1)
         job = core.waiting[slot]["job"]
         if core.fate[job]["planned_end"] == 0.0:
-            start = _find_start(core, place, later, plan, job, -1, clock[0]["now"], NEVER, NEVER)
+            size, start = core.jobs[job]["size"], now
+            if clock[0]["planning"] == NOT_NEEDED and size > clock[0]["free"]:
+                begin_profile(core, plan)
+                clock[0]["planning"] = KEPT
+            if clock[0]["planning"] == KEPT:
+                start = _find_start(core, place, later, plan, job, -1, now, NEVER, NEVER)
+                if start < NEVER:
+                    take_span(clock, plan.times, plan.gains, start, start + core.fate[job]["estimate"], size)
             at = clock[0]["plans"]
-            clock[0]["plans"] = at + 1
-            _write(core, plan.plans, at, job)
-            _promise(core, place, later, plan, at, start)
-        slot = next_waiting(core, slot + 1)
+            if later is None and start <= now and (at == 0 or plans[0]["start"] > now):
+                start_by_count(core, place, job)
+            else:
+                clock[0]["plans"] = at + 1
+                _write(core, plans, at, job)
+                _put(core, place, later, plan, at, start)
 
 
 @inlined
