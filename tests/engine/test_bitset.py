@@ -38,7 +38,7 @@ def test_question_past_the_last_member_finds_none():
         assert next_member(bits, size, size) == -1
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(data=st.data(), size=st.sampled_from(SIZES))
 def test_bitset_is_a_set(data, size):
     member = st.integers(0, size - 1)

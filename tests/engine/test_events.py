@@ -40,7 +40,7 @@ def test_inside_a_kind_events_keep_their_order():
 times_and_kinds = st.lists(st.tuples(st.integers(0, 5), st.sampled_from(KINDS)), min_size=1, max_size=60)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(times_and_kinds)
 def test_events_come_by_time_and_kind_and_then_in_the_order_they_were_pushed(given_events):
     clock, events = empty_heap(len(given_events))
@@ -50,7 +50,7 @@ def test_events_come_by_time_and_kind_and_then_in_the_order_they_were_pushed(giv
     assert popped(clock, events) == expected
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(times_and_kinds, st.data())
 def test_dropped_event_is_gone_and_the_others_keep_their_order(given_events, data):
     clock, events = empty_heap(len(given_events))

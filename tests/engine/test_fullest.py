@@ -23,7 +23,7 @@ def all_with_room(nodes, roots, free, cores, memory, gpus):
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(steps, min_size=1, max_size=80))
 def test_machines_with_room_come_in_their_order(changes):
     nodes = np.zeros(MACHINES, NODE)

@@ -76,7 +76,7 @@ def test_fit_may_end_exactly_where_cores_are_taken():
     assert fit(profile, 5, 99.0, 0.0) == 0
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(spans)
 def test_spans_add_up_and_equal_neighbours_are_one_step(taken):
     profile = empty_profile()
@@ -91,7 +91,7 @@ def test_spans_add_up_and_equal_neighbours_are_one_step(taken):
     assert steps(*profile) == [(0, CORES)]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(taken=spans, size=st.integers(1, CORES), duration=st.integers(1, 40), start=st.integers(0, HORIZON))
 def test_earliest_fit_is_the_first_one_in_the_list(taken, size, duration, start):
     profile = empty_profile()
@@ -104,7 +104,7 @@ def test_earliest_fit_is_the_first_one_in_the_list(taken, size, duration, start)
     assert fit(profile, size, duration, start) == first_fit(free, size, duration, start)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(taken=spans, instants=st.lists(st.integers(0, HORIZON), max_size=4).map(sorted))
 def test_dropping_the_past_keeps_what_is_now_and_later(taken, instants):
     profile = empty_profile()
@@ -120,7 +120,7 @@ def test_dropping_the_past_keeps_what_is_now_and_later(taken, instants):
         assert found == merged(free, now)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(taken=spans, moved=st.lists(st.tuples(st.integers(0, 11), st.integers(1, HORIZON)), max_size=8))
 def test_a_moved_span_is_one_lifted_out_and_put_earlier(taken, moved):
     profile = empty_profile()
@@ -139,7 +139,7 @@ def test_a_moved_span_is_one_lifted_out_and_put_earlier(taken, moved):
     assert steps(*profile) == merged(free)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(65, 200), st.integers(1, 300))
 def test_a_long_profile_is_searched_in_blocks(count, at):
     profile = empty_profile(count)
@@ -150,7 +150,7 @@ def test_a_long_profile_is_searched_in_blocks(count, at):
     assert steps(*profile)[:-1] == [step for step in merged(free) if step[0] < 1000]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(taken=spans, size=st.integers(1, CORES), duration=st.integers(1, 40), time=st.integers(1, HORIZON))
 def test_who_is_blocked_fits_nowhere_before(taken, size, duration, time):
     profile = empty_profile()

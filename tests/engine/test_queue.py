@@ -43,7 +43,7 @@ def waiting_jobs(core, slot=0):
 job_shapes = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 99)), min_size=1, max_size=80)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(jobs=job_shapes, data=st.data())
 def test_queue_is_a_list_in_queue_order(jobs, data):
     core = queue_of(jobs)
@@ -60,7 +60,7 @@ def test_queue_is_a_list_in_queue_order(jobs, data):
         assert core.clock[0]["queued"] == len(waiting)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(jobs=job_shapes, data=st.data())
 def test_next_job_that_fits_is_the_one_that_a_scan_finds(jobs, data):
     core = queue_of(jobs)

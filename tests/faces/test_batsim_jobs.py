@@ -1,6 +1,6 @@
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.batsim_build import jobs, machines, networked
 
@@ -66,7 +66,6 @@ def test_without_a_scheduler_jobs_run_one_by_one():
     assert run(given, machines(4), one_by_one).jobs["start_time"].to_list() == [0.0, 4.0, 9.0]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sets(st.integers(0, 130)), max_size=6))
 def test_texts_of_many_sets_are_those_of_each(sets):
     rows = [(at, machine, machine, 1) for at, members in enumerate(sets) for machine in members]

@@ -110,7 +110,6 @@ def test_ids_of_several_workloads_are_two_columns_and_profiles_lose_the_name(tmp
     assert outputs.jobs["job_id", "workload_name", "profile"].rows() == [("x", "w0", "p"), ("y", "w1", "w0!p")]
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e12) | st.integers(0, 10**7).map(lambda at: at / 8 + 12345.5), max_size=30))
 def test_times_of_machine_states_are_written_as_c_writes_them(times):
     written = general_texts(pl.Series("time", sorted(times), dtype=pl.Float64))
@@ -150,7 +149,7 @@ def test_a_machine_with_two_jobs_computes_once():
     assert outputs.schedule["time_computing"] == 5.0
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(1, 4), st.integers(1, 9)), max_size=12),
     st.integers(1, 5),
@@ -233,7 +232,6 @@ def test_a_prefix_is_tried_before_the_run_and_not_only_asked_for_its_permissions
         check_prefix("/proc/b/")
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.none()

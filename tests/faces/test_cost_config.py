@@ -288,7 +288,7 @@ def test_what_is_wrong_in_a_file_is_said_in_one_sentence(read, tmp_path, text, c
 
 
 @given(st.sampled_from([THEIRS, OURS]), st.integers(0, 900), st.text(max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_spoilt_file_is_read_or_refused(tmp_path_factory, text, at, spoilt):
     path = tmp_path_factory.mktemp("spoilt") / "config.yml"
     path.write_text(text[:at] + spoilt + text[at + len(spoilt) :], encoding="utf-8", errors="replace")

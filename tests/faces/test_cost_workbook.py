@@ -132,7 +132,7 @@ def test_every_value_that_stands_beside_a_formula_is_what_it_works_out_to(book):
         assert book.value(*at) == pytest.approx(book.stored[at], rel=1e-12, abs=1e-12), (at, book.cells[at])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(c5=st.floats(0, 2), m5=st.floats(0, 2), compute=st.floats(0, 3))
 def test_whatever_is_committed_to_the_workbook_and_the_metric_agree(costs, path, c5, m5, compute):
     book = Workbook(path)

@@ -57,7 +57,7 @@ def outcome(run):
 
 
 @pytest.mark.parametrize(("compat", "name"), [(compat, name) for compat in KNOWN for name in sorted(KNOWN[compat])])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(rows=jobs, runs=refs)
 def test_both_drives_agree(tmp_path_factory, compat, name, rows, runs):
     folder = tmp_path_factory.mktemp("case")

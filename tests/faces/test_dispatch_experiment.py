@@ -146,7 +146,7 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from([*_KEYS, "other"]), values))
 def test_whatever_a_file_says_it_is_read_or_refused_in_a_sentence(tmp_path, content):
     path = tmp_path / "drawn.yaml"
@@ -156,7 +156,7 @@ def test_whatever_a_file_says_it_is_read_or_refused_in_a_sentence(tmp_path, cont
         read_experiment(path).parts([])
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text("workers:[]{}-&*!|>'\"# \n\tabc0", max_size=60))
 def test_whatever_text_is_read_or_refused_in_a_sentence(tmp_path, text):
     path = tmp_path / "drawn.yaml"

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests import fluid_laws as laws
 from tests.oracles.contention import finish_times, replay
@@ -125,7 +125,6 @@ def test_a_fat_link_gives_more_than_it_has_only_in_simgrids_variant():
     assert finish_times(network, [fast, slow], sharing="simgrid")[0] < 10.0
 
 
-@settings(deadline=None)
 @given(scene=scenes(), sharing=st.sampled_from(["simgrid", "clean"]))
 def test_rates_are_never_negative_and_add_up_to_the_whole_task(scene, sharing):
     network, started, turns = scene
@@ -136,7 +135,6 @@ def test_rates_are_never_negative_and_add_up_to_the_whole_task(scene, sharing):
         assert done == pytest.approx(1.0 if laws.resources(network, task) else 0.0)
 
 
-@settings(deadline=None)
 @given(scene=scenes())
 def test_no_resource_gives_more_than_it_has_at_any_time_in_the_clean_variant(scene):
     network, started, turns = scene
@@ -149,7 +147,6 @@ def test_no_resource_gives_more_than_it_has_at_any_time_in_the_clean_variant(sce
             assert (max if laws.fat(network, resource) else sum)(amounts) <= has * (1 + 1e-9)
 
 
-@settings(deadline=None)
 @given(data=st.data(), network=networks(), sharing=st.sampled_from(["simgrid", "clean"]))
 def test_a_change_of_speed_to_the_same_speed_changes_nothing(data, network, sharing):
     started = data.draw(tasks(network))

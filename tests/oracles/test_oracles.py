@@ -129,14 +129,14 @@ def test_conservative_on_machines_keeps_the_machines_of_a_plan():
     ]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(small_logs())
 def test_twin_and_simpy_agree(jobs):
     for policy in ("fcfs", "easy"):
         assert twin.simulate(jobs, CORES, policy) == simpy_model.simulate(jobs, CORES, policy)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(small_logs())
 def test_pool_and_one_large_machine_agree(jobs):
     for policy in ("fcfs", "easy", "conservative"):
@@ -144,7 +144,7 @@ def test_pool_and_one_large_machine_agree(jobs):
         assert twin.simulate(jobs, CORES, policy) == times(on_one)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(small_logs())
 def test_pool_and_one_core_machines_agree_where_nothing_is_planned_ahead(jobs):
     for policy in ("fcfs", "easy"):
@@ -152,7 +152,7 @@ def test_pool_and_one_core_machines_agree_where_nothing_is_planned_ahead(jobs):
         assert twin.simulate(jobs, CORES, policy) == times(on_many)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(small_logs())
 def test_bare_loop_and_twin_agree(jobs):
     columns = [np.array(column, dtype=np.float64) for column in zip(*jobs, strict=True)]

@@ -38,7 +38,7 @@ def test_the_twin_ends_ranks_when_simgrid_says(setting):
         assert close(found, case["finish"][setting]), case["name"]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from(SETTINGS))
 def test_compiled_ranks_end_when_the_twin_says(tmp_path, data, setting):
     lines = data.draw(scripts())

@@ -231,7 +231,7 @@ def test_a_bad_catalogue_is_refused_with_the_place(tmp_path, text, complaint):
 
 @given(st.sampled_from([OURS, THEIRS, json.dumps({"mars": {"instance_types": {"m1": {**NEW, "pricing": PRICING}}}})]),
        st.integers(0, 700), st.text(max_size=3))  # fmt: skip
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_spoilt_catalogue_is_read_or_refused(tmp_path_factory, text, at, spoilt):
     path = tmp_path_factory.mktemp("spoilt") / "catalogue"
     path.write_text(text[:at] + spoilt + text[at + len(spoilt) :], encoding="utf-8")

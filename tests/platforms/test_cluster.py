@@ -195,7 +195,6 @@ def test_a_folder_and_bytes_that_are_no_text_are_refused(tmp_path):
             read_platform(tmp_path / name)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40) | st.text(alphabet="0123456789x:+-GiBgpu ", max_size=40))
 def test_whatever_a_text_says_it_is_read_or_refused(text):
     with suppress(UnspoolError):
@@ -213,7 +212,7 @@ def mutated(draw, valid):
     return text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from([("c.yaml", YAML), ("c.toml", TOML), ("c.json", JSON)]), st.data())
 def test_whatever_a_file_holds_it_is_read_or_refused(tmp_path_factory, valid, data):
     path = tmp_path_factory.mktemp("fuzz") / valid[0]
@@ -222,7 +221,6 @@ def test_whatever_a_file_holds_it_is_read_or_refused(tmp_path_factory, valid, da
         assert read_platform(path).cores > 0
 
 
-@settings(deadline=None)
 @given(cloud_platforms())
 def test_described_cloud_is_read_as_the_same(platform):
     with TemporaryDirectory() as folder:

@@ -501,7 +501,7 @@ def test_sleeping_states_may_be_as_slow_as_they_like(tmp_path):
 VALID = TWO.format(ZONE_ROUTE.format("y", "x", "c", "d") + ROUTE.format("a", "b", "l") + star())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_whatever_a_file_holds_it_is_read_or_refused(tmp_path_factory, data):
     text = f'<?xml version="1.0"?><platform version="4.1">{VALID}</platform>'

@@ -132,7 +132,7 @@ def plain_itself(zone, host):
     return zone["routes"].get((host, host), ["__loopback__"])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(nested("a", 2))
 def test_routes_by_groups_are_those_of_every_pair_by_itself(zone):
     links = "".join(f'<link id="{link}" bandwidth="1"/>' for link in LINKS)
@@ -146,7 +146,7 @@ def test_routes_by_groups_are_those_of_every_pair_by_itself(zone):
         assert route(platform, source, target) == expected, (source, target)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.integers(1, 6).flatmap(
         lambda count: st.dictionaries(st.tuples(*[st.integers(0, count - 1)] * 2), some_links, max_size=10).map(

@@ -91,7 +91,7 @@ def test_layers_on_paper():
     assert layers.outputs(np.array([[1.0, 2.0]])).tolist() == [[7.0]]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.integers(1, 12))
 def test_a_row_gets_the_same_bits_alone_and_among_others(seed, count):
     drawn = np.random.default_rng(seed)

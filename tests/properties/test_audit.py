@@ -39,7 +39,7 @@ BINDING = {
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(log=rows(CORES, overruns=False))
 def test_every_built_in_keeps_its_laws_on_a_thousand_random_workloads(log):
     jobs = as_workload(as_jobs(log))
@@ -49,7 +49,7 @@ def test_every_built_in_keeps_its_laws_on_a_thousand_random_workloads(log):
 
 
 @each_policy
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(log=rows(CORES, overruns=False), data=st.data())
 def test_a_start_that_is_moved_is_noticed(policy, log, data):
     jobs = as_workload(as_jobs(log))
@@ -62,7 +62,7 @@ def test_a_start_that_is_moved_is_noticed(policy, log, data):
     assert violations > 0
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(log=rows(CORES, overruns=False), policy=st.sampled_from(POLICIES), data=st.data())
 def test_violations_are_counted_as_the_definitions_do(log, policy, data):
     """Schedules that somebody made and somebody else disturbed, so that some laws hold here and there."""
@@ -81,7 +81,7 @@ def test_violations_are_counted_as_the_definitions_do(log, policy, data):
 
 
 @each_policy
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(log=rows(CORES), kill=st.booleans())
 def test_laws_are_information_where_jobs_outlive_their_estimates(policy, log, kill):
     jobs = as_workload(as_jobs(log))
@@ -93,7 +93,7 @@ def test_laws_are_information_where_jobs_outlive_their_estimates(policy, log, ki
 
 
 @each_policy
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(jobs=requests(licences=True, partitions=True), platform=platforms())
 def test_no_built_in_takes_more_of_a_machine_than_is_free(policy, jobs, platform):
     log = as_workload(jobs)
@@ -102,7 +102,7 @@ def test_no_built_in_takes_more_of_a_machine_than_is_free(policy, jobs, platform
 
 
 @each_policy
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(log=rows(CORES, overruns=False, most=12), data=st.data())
 def test_laws_hold_with_dependencies(policy, log, data):
     jobs = [{**job, "run": max(job["run"], 1)} for job in as_jobs(log)]
@@ -116,7 +116,7 @@ def test_laws_hold_with_dependencies(policy, log, data):
     assert report.ok, str(report)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     log=rows(CORES + 1, most=10),
     starts=st.lists(

@@ -40,14 +40,14 @@ def attempts_of(result):
     return [(*row, machines[attempt]) for attempt, *row in columns.iter_rows()]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_engine_and_twin_agree(workload, platform, seed):
     check_against(replay(workload, platform, seed), workload, platform, "cheapest-fit", seed)
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_engine_and_twin_agree_on_other_placements(placement, workload, platform, seed):
     check_against(replay_with(placement, workload, platform, seed), workload, platform, placement, seed)
@@ -65,7 +65,7 @@ def check_against(expected, workload, platform, placement, seed):
         assert {name: row[name] for name in columns} == {name: getattr(machine, name) for name in columns}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_bill_and_that_of_the_twin_agree(workload, platform, seed):
     twin = replay(workload, platform, seed)
@@ -110,7 +110,7 @@ def over_time(spans):
     return most
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_twin_runs_every_job_or_rejects_it(workload, platform, seed):
     twin = replay(workload, platform, seed)
@@ -133,7 +133,7 @@ def test_twin_runs_every_job_or_rejects_it(workload, platform, seed):
         assert finish - start == pytest.approx(job["run_time"] - kept, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_twin_keeps_to_what_there_is(workload, platform, seed):
     twin, cloud = replay(workload, platform, seed), platform.cloud
@@ -164,7 +164,7 @@ def _began(attempt):
     return attempt.how == "completed" or attempt.start_time < attempt.finish_time
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(workload=cloud_workloads(), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_twin_bill_adds_up(workload, platform, seed):
     twin = replay(workload, platform, seed)
@@ -185,7 +185,7 @@ def test_twin_bill_adds_up(workload, platform, seed):
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "filler"])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(workload=cloud_workloads(12), platform=cloud_platforms(), seed=st.integers(0, 3))
 def test_any_scheduler_runs_every_job_that_can_run_on_machines_that_are_up(policy, workload, platform, seed):
     result = run(workload, platform, policy, seed=seed)

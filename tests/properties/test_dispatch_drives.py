@@ -3,7 +3,7 @@
 from itertools import pairwise
 from types import SimpleNamespace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.faces.dispatch.central import CentralFifo, CentralShortest, WorkStealing
@@ -47,7 +47,6 @@ def replay(drive, parts, log, fleet, begin=1.0, refs=(), **options):
     return SimpleNamespace(outcome=outcome, simulation=simulation)
 
 
-@settings(deadline=None)
 @given(logs, fleets)
 def test_both_drives_give_one_schedule_where_nobody_learns(log, fleet):
     schedules = []
@@ -57,7 +56,6 @@ def test_both_drives_give_one_schedule_where_nobody_learns(log, fleet):
     assert schedules[0] == schedules[1] == schedules[2]
 
 
-@settings(deadline=None)
 @given(logs, fleets)
 def test_the_exact_drive_tells_of_jobs_in_the_order_of_time(log, fleet):
     heard = Heard(ticks=False)
@@ -66,7 +64,6 @@ def test_the_exact_drive_tells_of_jobs_in_the_order_of_time(log, fleet):
     assert sorted(row for _, row in heard.finished) == list(range(len(log)))
 
 
-@settings(deadline=None)
 @given(logs, fleets, st.sampled_from([0.1, 0.25, 1.0, 7.0, 60.0]), logs, st.sampled_from([0.0, 1.0]))
 def test_ticks_that_nobody_hears_change_nothing(log, fleet, period, taught, begin):
     refs = [
@@ -81,7 +78,6 @@ def test_ticks_that_nobody_hears_change_nothing(log, fleet, period, taught, begi
     assert told[0] == told[1]
 
 
-@settings(deadline=None)
 @given(logs, fleets, st.sampled_from([CentralFifo, CentralShortest, WorkStealing]))
 def test_late_binding_never_leaves_a_worker_idle_while_a_job_waits(log, fleet, kind):
     outcome = replay(Exact, Parts(kind(), predictor=Oracle()), log, fleet).outcome
@@ -104,7 +100,6 @@ def _covers(busy, begin, end):
     return begin >= end
 
 
-@settings(deadline=None)
 @given(logs, fleets)
 def test_a_worker_runs_one_job_at_a_time_in_the_order_of_its_queue(log, fleet):
     outcome = replay(Exact, Parts(ShortestQueue()), log, fleet, begin=0.0).outcome

@@ -112,7 +112,7 @@ def slow_joules(result, load_of, machines):
 
 
 @given(rows=jobs_that_work, seed=st.integers(0, 2**16))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_energy_of_machines_that_sleep_is_the_integral_of_their_power(rows, seed):
     jobs = working(rows, PROFILES)
     names = dict(zip(jobs.table["job_id"], jobs.table["profile"], strict=True))
@@ -137,7 +137,7 @@ def test_energy_of_machines_that_sleep_is_the_integral_of_their_power(rows, seed
 
 
 @given(rows=jobs_of_a_log)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_jobs_that_share_machines_have_together_what_these_draw_while_they_run(rows):
     result = run(logged(rows), powered(2, cores=4, slots=4), "fcfs", energy=True)
 
@@ -158,7 +158,7 @@ def test_jobs_that_share_machines_have_together_what_these_draw_while_they_run(r
 
 
 @given(rows=jobs_that_work, seed=st.integers(0, 2**16), cuts=st.lists(st.floats(0, 60), min_size=2, max_size=2))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_joules_of_two_times_add_up(rows, seed, cuts):
     result = run(working(rows, PROFILES), powered(3), Restless(seed), energy=True)
     end = float(result.power["finish_time"].max() or 0.0)

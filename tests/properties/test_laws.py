@@ -47,7 +47,7 @@ def in_use(attempts, time):
 
 
 @each_policy
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(log=rows(CORES))
 def test_pool_never_gives_out_more_cores_than_it_has(policy, log):
     result = run(as_workload(as_jobs(log)), Platform.pool(CORES), policy)
@@ -56,7 +56,7 @@ def test_pool_never_gives_out_more_cores_than_it_has(policy, log):
 
 
 @each_policy
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(jobs=requests(**EVERYTHING), platform=platforms())
 def test_no_machine_gives_out_more_than_it_has(policy, jobs, platform):
     result = run(as_workload(jobs), platform, policy)
@@ -82,7 +82,7 @@ def test_no_machine_gives_out_more_than_it_has(policy, jobs, platform):
 
 
 @each_policy
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(jobs=requests(**EVERYTHING), platform=platforms())
 def test_job_gets_as_many_units_as_it_asks_for_where_it_may_run(policy, jobs, platform):
     result = run(as_workload(jobs), platform, policy)
@@ -98,7 +98,7 @@ def test_job_gets_as_many_units_as_it_asks_for_where_it_may_run(policy, jobs, pl
 
 
 @each_policy
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(jobs=requests(**EVERYTHING), platform=platforms())
 def test_every_job_is_rejected_or_runs_once_for_its_run_time_and_not_before_it_is_submitted(policy, jobs, platform):
     result = run(as_workload(jobs), platform, policy)
@@ -111,7 +111,7 @@ def test_every_job_is_rejected_or_runs_once_for_its_run_time_and_not_before_it_i
     assert result.rejected["reason"].str.len_chars().min() != 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(jobs=requests(**EVERYTHING), platform=platforms())
 def test_fcfs_starts_in_queue_order(jobs, platform):
     result = run(as_workload(jobs), platform, "fcfs")
@@ -121,7 +121,7 @@ def test_fcfs_starts_in_queue_order(jobs, platform):
 
 
 @each_policy
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(jobs=requests(**EVERYTHING), platform=platforms(), data=st.data())
 def test_renaming_jobs_changes_nothing_but_their_names(policy, jobs, platform, data):
     names = data.draw(st.permutations([f"job-{at}" for at in range(len(jobs))]))
@@ -134,7 +134,7 @@ def test_renaming_jobs_changes_nothing_but_their_names(policy, jobs, platform, d
 
 
 @each_policy
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(jobs=requests(**EVERYTHING), platform=platforms(), seed=st.integers(0, 2**32))
 def test_same_seed_gives_the_same_journal(policy, jobs, platform, seed):
     one, two = (run(as_workload(jobs), platform, policy, seed=seed) for _ in range(2))
@@ -143,7 +143,7 @@ def test_same_seed_gives_the_same_journal(policy, jobs, platform, seed):
 
 
 @each_policy
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(jobs=requests(**EVERYTHING), platform=platforms(), data=st.data())
 def test_nothing_that_happens_later_changes_what_happened_before(policy, jobs, platform, data):
     """No policy sees the future: another run time shows when the shorter one is over, a new job when it arrives."""
@@ -162,7 +162,7 @@ def test_nothing_that_happens_later_changes_what_happened_before(policy, jobs, p
 
 
 @each_policy
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(jobs=requests(), fleet=fleets())
 def test_built_in_called_from_python_gives_the_same_journal(policy, jobs, fleet):
     platform = as_platform(fleet)
@@ -212,7 +212,7 @@ def promise(jobs, platform, attempts, placed, time, head):
     raise AssertionError(f"job {head} waits, and would not fit on the empty platform")
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(jobs=requests(overruns=False, **EVERYTHING), platform=platforms())
 def test_easy_never_starts_a_head_later_than_its_first_promise(jobs, platform):
     result = run(as_workload(jobs), platform, "easy")
@@ -224,7 +224,7 @@ def test_easy_never_starts_a_head_later_than_its_first_promise(jobs, platform):
             assert started[waiting[0]] <= promise(jobs, platform, attempts, placed, time, waiting[0])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(log=rows(CORES, overruns=False))
 def test_easy_never_starts_a_head_later_than_its_first_promise_on_a_pool(log):
     jobs = as_jobs(log)
@@ -262,7 +262,7 @@ class _MachinePlans(machines.Conservative):
         self.first.setdefault(number, self.plans[number][0])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(log=rows(CORES, overruns=False))
 def test_conservative_never_starts_a_job_later_than_its_first_plan(log):
     plans = _PoolPlans(log, CORES)
@@ -272,7 +272,7 @@ def test_conservative_never_starts_a_job_later_than_its_first_plan(log):
         assert all(start <= plans.first[job] for start, _, job in held(result))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(jobs=requests(overruns=False), fleet=fleets())
 def test_conservative_never_starts_a_job_later_than_its_first_plan_on_machines(jobs, fleet):
     # A GPU for everybody on machines that have some: then machines decide, and plans hold them.
@@ -291,7 +291,7 @@ def test_conservative_never_starts_a_job_later_than_its_first_plan_on_machines(j
 
 
 @each_policy
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(log=rows(CORES, most=12), data=st.data())
 def test_dependents_start_after_their_dependencies_have_ended_and_they_have_thought(policy, log, data):
     jobs = as_jobs(log)

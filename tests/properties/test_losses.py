@@ -35,7 +35,7 @@ def with_memory(jobs):
     return workload(jobs, memory_bytes=[3 * cores for _, _, cores, _ in jobs], user=["u"] * len(jobs))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(jobs=rows, outages=downs, case=st.sampled_from(CASES), fate=st.sampled_from(FATES))
 def test_attempts_are_on_machines_that_are_up_and_every_job_ends(jobs, outages, case, fate):
     policy, platform = case
@@ -66,7 +66,7 @@ def test_attempts_are_on_machines_that_are_up_and_every_job_ends(jobs, outages, 
             assert done[job_id] >= wanted if fate.fate == "resume" else run_time == wanted
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(jobs=rows, outages=downs, case=st.sampled_from(CASES), at=st.integers(0, 120))
 def test_a_fork_meets_the_same_outages(jobs, outages, case, at):
     policy, platform = case
@@ -80,7 +80,7 @@ def test_a_fork_meets_the_same_outages(jobs, outages, case, at):
         assert engine.attempts.tobytes() == whole.attempts.tobytes()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(jobs=rows, case=st.sampled_from(CASES))
 def test_without_an_outage_all_is_as_ever(jobs, case):
     policy, platform = case

@@ -82,7 +82,7 @@ def test_every_order_has_one_in_plain_python():
     assert {*orders.NAMES, *others} == set(BUILT_IN["schedulers"])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(log=rows(CORES), whose=owners())
 @pytest.mark.parametrize("order", BY_ORDER)
 def test_order_alone_and_its_twin_agree(order, log, whose):
@@ -90,7 +90,7 @@ def test_order_alone_and_its_twin_agree(order, log, whose):
     assert on_pool(log, whose, scheduler(order)) == expected
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(log=rows(CORES), whose=owners())
 @each_order
 @each_way
@@ -99,7 +99,7 @@ def test_any_way_to_overtake_in_any_order_and_its_twin_agree(way, order, log, wh
     assert on_pool(log, whose, backfilling(way, order)) == expected
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(jobs=requests(), whose=owners(20), fleet=fleets())
 @each_way
 @pytest.mark.parametrize("order", ["sjf", "f4", "priority", "wfp3", "multifactor"])
@@ -118,7 +118,7 @@ def test_orders_and_their_twins_agree_on_machines(order, way, jobs, whose, fleet
     assert schedule(result) == [(start, finish) for start, finish, _ in expected]
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(log=rows(CORES), whose=owners())
 @pytest.mark.parametrize("order", BY_ORDER)
 @pytest.mark.parametrize("cluster", [Platform.pool, one_core_machines])
@@ -127,7 +127,7 @@ def test_order_driven_from_python_gives_the_same_journal(cluster, order, log, wh
     assert_same_journal(jobs, cluster(CORES), scheduler(order), policies.PLAIN[order](**facts(order, jobs, CORES)))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(log=rows(CORES), whose=owners())
 @pytest.mark.parametrize("order", ["saf", "wfp3", "multifactor"])
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_overtaking_in_an_order_driven_from_python_gives_the_same_journal(way, p
     assert_same_journal(jobs, Platform.pool(CORES), backfilling(way, order), policy)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(log=rows(CORES))
 @pytest.mark.parametrize("cluster", [Platform.pool, one_core_machines])
 def test_filler_driven_from_python_gives_the_same_journal(cluster, log):
@@ -161,7 +161,7 @@ class ExactInPython(Exact):
     kind = 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(log=rows(CORES), whose=owners())
 @pytest.mark.parametrize("order", ["fcfs", "sjf", "wfp3"])
 @each_way
@@ -174,7 +174,7 @@ def test_predictors_and_their_twins_agree(predictor, way, order, log, whose):
     assert on_pool(log, whose, f"{way}:order={order},predictor={predictor}") == expected
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(log=rows(CORES), whose=owners())
 @pytest.mark.parametrize("kind", [Easy, Conservative])
 @pytest.mark.parametrize(("predictor", "python"), [("last-two", LastTwoInPython), ("exact", ExactInPython)])

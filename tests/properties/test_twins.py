@@ -29,7 +29,7 @@ def schedule(result):
     return list(zip(result.jobs["start_time"], result.jobs["finish_time"], strict=True))
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(log=rows(CORES))
 @example(log=[(0, 100, 1, 10), (10, 5, 8, 5), (10, 0, 1, 50), (70, 60, 7, 60)])
 @pytest.mark.parametrize("policy", POLICIES)
@@ -39,7 +39,7 @@ def test_engine_and_twin_agree_where_the_number_of_cores_decides(policy, log):
         assert schedule(run(as_workload(as_jobs(log)), cluster(CORES), policy)) == expected
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     ends=st.lists(st.tuples(st.integers(1, CORES), st.integers(1, 60), st.integers(0, 40)), min_size=10, max_size=40)
 )
@@ -50,7 +50,7 @@ def test_engine_and_twin_agree_on_who_moves_forward_in_a_long_queue(ends):
     assert schedule(result) == twin.simulate(log, CORES, "conservative")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(log=rows(CORES))
 @pytest.mark.parametrize("policy", POLICIES)
 def test_engine_and_twin_agree_on_jobs_cut_at_their_walltime(policy, log):
@@ -59,7 +59,7 @@ def test_engine_and_twin_agree_on_jobs_cut_at_their_walltime(policy, log):
     assert schedule(result) == expected
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(log=rows(CORES, most=30))
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
 def test_engine_and_simpy_agree(policy, log):
@@ -86,7 +86,7 @@ def is_countable(jobs, fleet):
     return plain and (one_core or not any(job.get("machines") for job in jobs))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(jobs=requests(), fleet=fleets())
 @pytest.mark.parametrize("policy", POLICIES)
 def test_engine_and_twin_on_machines_agree(policy, jobs, fleet):

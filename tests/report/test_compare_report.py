@@ -150,7 +150,7 @@ JOBS = st.tuples(st.integers(0, 50), st.integers(1, 30), st.integers(1, 4), st.j
 
 
 @given(st.lists(JOBS, min_size=1, max_size=12), st.sampled_from([Platform.pool, one_core_machines]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_what_is_busy_earlier_is_not_busy_later(rows, platform):
     both = [run(workload(sorted(rows)), platform(4), policy) for policy in ("fcfs", "sjf")]
     (heat,) = busy_difference(*both).data

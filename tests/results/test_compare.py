@@ -257,7 +257,7 @@ def test_a_result_compared_with_itself_differs_in_nothing():
     assert [told[f"equal{end}"] for end in ("", "_low", "_high")] == [1.0, 1.0, 1.0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(strategies.rows(16))
 def test_groups_add_up_to_all_jobs(log):
     found = compare([run(workload(log), 16, policy) for policy in ("fcfs", "easy")], by="size")

@@ -112,7 +112,7 @@ def test_without_the_log_the_difference_is_found_and_only_the_reason_is_missing(
     assert note.startswith("why 'fcfs' did not start them is not known: the log of this result cannot be read again")
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(log=rows(6, most=12), names=st.sampled_from([("fcfs", "easy"), ("easy", "conservative"), ("sjf", "filler")]))
 def test_all_is_equal_before_the_first_difference_and_not_at_it(log, names):
     jobs = as_workload(as_jobs(log))

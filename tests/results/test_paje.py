@@ -134,7 +134,7 @@ def test_a_pool_has_no_machines_to_show():
         trace(run(workload([(0, 5, 1, 5)]), Platform.pool(4), "fcfs"))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(1, 3), st.integers(1, 6)), min_size=1, max_size=12

@@ -60,7 +60,7 @@ def test_a_series_has_one_point_or_more():
         three_jobs().series(0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(strategies.rows(4), st.integers(1, 40), st.sampled_from(["fcfs", "easy"]))
 def test_the_queue_over_time_is_the_sum_of_waits(log, points, policy):
     result = run(workload(log), 4, policy)

@@ -121,7 +121,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows, st.sampled_from([Platform.pool(4), one_core_machines(4), two_core_machines(4)]))
 def test_spans_of_a_track_never_cross_and_are_those_of_the_attempts(jobs, platform):
     result = run(workload(jobs), platform, "easy")
@@ -136,7 +136,7 @@ def test_spans_of_a_track_never_cross_and_are_those_of_the_attempts(jobs, platfo
     assert told == {(name, round(start * 1e6), round(end * 1e6)) for name, start, end in attempts}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(rows, st.sampled_from([Platform.pool(4), two_core_machines(4)]))
 def test_every_event_keeps_the_rules_of_the_format(jobs, platform):
     trace, _ = traced(run(workload(jobs), platform, "easy"), run(workload(jobs), platform, "fcfs"))

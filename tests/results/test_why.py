@@ -261,7 +261,7 @@ def check_tiling(result, found):
     assert all(str(one.reason) for one in found.intervals)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(log=rows(6, most=12), policy=st.sampled_from(POLICIES))
 def test_reasons_on_a_pool_agree_with_the_tables(log, policy):
     jobs = as_workload(as_jobs(log))
@@ -310,7 +310,7 @@ def check_some(jobs, platform, policy):
     return result, found
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     jobs=requests(licences=True, partitions=True, most=10),
     platform=platforms(),
@@ -320,7 +320,7 @@ def test_intervals_tile_the_wait_on_machines(jobs, platform, policy):
     check_some(as_workload(jobs), platform, policy)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     log=rows(6, most=10),
     after=st.lists(st.integers(0, 9), min_size=10, max_size=10),

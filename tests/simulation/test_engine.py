@@ -585,7 +585,7 @@ def test_conservative_forgets_the_plan_of_a_job_that_is_started():
     assert result.jobs["start_time"].to_list()[:3] == [0, 23, 3]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(log=rows(CORES, most=15), pattern=st.lists(st.sampled_from([0, 1, 1, 2, 3, 4, 5]), max_size=5))
 @pytest.mark.parametrize("cluster", [Platform.pool, one_core_machines])
 def test_fcfs_and_easy_decide_as_they_would_alone_whoever_decided_before(cluster, log, pattern):
@@ -612,7 +612,7 @@ def test_fcfs_and_easy_decide_as_they_would_alone_whoever_decided_before(cluster
     assert compiled.rejected.equals(python.rejected)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(log=rows(CORES, most=15), pattern=st.lists(st.sampled_from([0, 1, 2, 2, 3, 4, 5, 6]), max_size=5))
 @pytest.mark.parametrize("cluster", [Platform.pool, pytest.param(machine_beside_a_closed_one, marks=pytest.mark.slow)])
 def test_nothing_breaks_whoever_decides(cluster, log, pattern):

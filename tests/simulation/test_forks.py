@@ -59,13 +59,13 @@ def branches_equal_the_whole(jobs, platform, name, at):
     return journal(first) == journal(second) == journal(whole)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(jobs=requests(), name=st.sampled_from(ON_A_POOL), at=st.integers(0, 120))
 def test_both_branches_of_a_fork_equal_an_uninterrupted_run(jobs, name, at):
     assert branches_equal_the_whole(as_workload(jobs), Platform.pool(7), name, at)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(jobs=requests(), platform=platforms(), name=st.sampled_from(["easy", "conservative"]), at=st.integers(0, 120))
 def test_they_do_so_on_machines(jobs, platform, name, at):
     assert branches_equal_the_whole(as_workload(jobs), platform, name, at)

@@ -59,7 +59,7 @@ def until(log, at):
     return Workload.of(log.table.filter(pl.col("submit_time") <= at))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     jobs=requests(), name=st.sampled_from(SETTINGS), at=st.integers(0, 120), seed=st.integers(0, 99), kill=st.booleans()
 )
@@ -67,7 +67,7 @@ def test_a_given_future_equals_a_log_that_always_said_so(jobs, name, at, seed, k
     check_a_given_future(as_workload(jobs), Platform.pool(7), name, at, seed, kill)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     jobs=requests(), platform=platforms(), name=st.sampled_from(["easy", "conservative"]), at=st.integers(0, 120),
     seed=st.integers(0, 99),

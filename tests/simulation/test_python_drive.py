@@ -27,42 +27,42 @@ def test_every_built_in_has_a_twin_in_plain_python():
     assert {*PLAIN, *placements, "rl"} == set(BUILT_IN["schedulers"])  # rl needs a model, and is Python itself
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(log=rows(CORES))
 @pytest.mark.parametrize("cluster", [Platform.pool, one_core_machines])
 def test_fcfs_in_python_is_fcfs_where_the_number_of_cores_decides(cluster, log):
     assert_same_journal(as_jobs(log), cluster(CORES), "fcfs", Fcfs())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(log=rows(CORES))
 @pytest.mark.parametrize("cluster", [Platform.pool, one_core_machines])
 def test_easy_in_python_is_easy_where_the_number_of_cores_decides(cluster, log):
     assert_same_journal(as_jobs(log), cluster(CORES), "easy", Easy())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(log=rows(CORES))
 @pytest.mark.parametrize("cluster", [Platform.pool, one_core_machines])
 def test_conservative_in_python_is_conservative_where_the_number_of_cores_decides(cluster, log):
     assert_same_journal(as_jobs(log), cluster(CORES), "conservative", Conservative())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(jobs=requests(), fleet=fleets())
 def test_fcfs_in_python_is_fcfs_on_machines(jobs, fleet):
     platform = as_platform(fleet)
     assert_same_journal(jobs, platform, "fcfs", Fcfs(platform.machine_count))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(jobs=requests(), fleet=fleets())
 def test_easy_in_python_is_easy_on_machines(jobs, fleet):
     platform = as_platform(fleet)
     assert_same_journal(jobs, platform, "easy", Easy(platform.machine_count))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(jobs=requests(), fleet=fleets())
 def test_conservative_in_python_is_conservative_on_machines(jobs, fleet):
     # A GPU for everybody: then machines decide, and not the number of cores.

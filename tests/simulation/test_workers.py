@@ -142,7 +142,7 @@ def test_judgement_goes_by_what_finished_before():
 rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=25)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rows=rows, workers=st.integers(1, 3), ageing=st.sampled_from([0.0, 0.5, 2.0]))
 @pytest.mark.parametrize("policy", LATE)
 def test_late_binding_and_its_twin_agree(policy, rows, workers, ageing):
@@ -157,7 +157,7 @@ def test_late_binding_and_its_twin_agree(policy, rows, workers, ageing):
     assert found.seen.tolist() == ended
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rows=rows, workers=st.integers(1, 3), mode=st.sampled_from(sorted(MODES)))
 def test_queues_are_first_come_first_served_and_never_idle(rows, workers, mode):
     spawn = np.cumsum([gap for gap, _ in rows]).astype(float)
@@ -190,7 +190,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(rows=rows, at_once=st.integers(1, 9), workers=st.integers(1, 3))
 def test_however_a_log_is_cut_all_comes_out_the_same(name, rows, at_once, workers):
     spawn = np.cumsum([gap for gap, _ in rows]).astype(float)

@@ -122,7 +122,7 @@ def test_it_is_told_by_its_content():
 
 
 @given(st.lists(st.sampled_from(["7", "{", "}", "{}", "x", "nan", "inf", "-1", "1e400", "1714564800", "\n", "{a b}"])))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_makes_jobs_or_our_own_errors(words):
     with TemporaryDirectory() as folder, suppress(UnspoolError):
         assert len(read_accelerator(log(Path(folder), line(), " ".join(words)))) >= 1

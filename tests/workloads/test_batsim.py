@@ -482,7 +482,7 @@ def test_a_workload_is_told_from_other_json_by_its_content(tmp_path):
     ),
     st.sampled_from(["jobs", "profiles", "job", "profile", "all"]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_whatever_stands_in_a_file_only_our_errors_are_raised(value, place):
     whole = file_of(JOB)
     if place == "all":

@@ -224,7 +224,7 @@ def jobs_of(draw, profiles):
 
 
 @given(workloads())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_workload_that_is_written_and_read_again_is_the_same(made):
     from unspool.workloads.batsim_write import profile_object
 
@@ -250,7 +250,7 @@ def test_a_workload_that_is_written_and_read_again_is_the_same(made):
         max_size=8,
     )
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_any_log_keeps_its_times_to_the_last_bit(rows):
     columns = ("submit_time", "run_time", "cores", "walltime")
     table = pl.DataFrame(rows, schema=dict(zip(columns, (pl.Float64, pl.Float64, pl.Int64, pl.Float64), strict=True)),

@@ -253,7 +253,7 @@ def test_walltimes_without_round_values_make_no_larger_model():
     assert (model.generate(seed=1).table["run_time"] <= model.requests["walltime"].max()).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(log=rows(8))
 def test_any_log_that_can_be_fitted_gives_a_log_that_holds(log):
     log = workload(log)

@@ -316,7 +316,7 @@ job = st.fixed_dictionaries(
 
 
 @given(st.lists(job, min_size=1, max_size=8), st.sampled_from(["jobs.csv", "jobs.csv.gz"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_jobs_that_are_written_and_read_are_the_same(jobs, file):
     # A job that started before it was submitted is read as started then: that is the rule, not a round trip.
     for each in jobs:
@@ -344,7 +344,7 @@ def test_jobs_that_are_written_and_read_are_the_same(jobs, file):
 @given(
     st.lists(st.sampled_from(["1", "0", "-1", "", "2024-05-01T12:00:00", "nan", "1e400", "x", '"', "9" * 20, "1:2"]))
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_cells_make_jobs_or_our_own_errors(cells):
     with TemporaryDirectory() as folder:
         path = Path(folder, "jobs.csv")

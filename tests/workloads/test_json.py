@@ -202,7 +202,7 @@ values = (
 
 
 @given(st.lists(st.dictionaries(st.sampled_from([*NAMED, "run_time", "cores"]), values) | values, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_objects_make_jobs_or_our_own_errors(objects):
     with TemporaryDirectory() as folder, suppress(UnspoolError):
         assert len(read_json(saved(Path(folder), json.dumps([NAMED, *objects])))) >= 1

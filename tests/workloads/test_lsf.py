@@ -274,7 +274,7 @@ def test_it_is_told_by_its_content_packed_or_not(tmp_path):
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_damage_makes_jobs_or_our_own_errors(data):
     fields = record(rest=["0", "0", "0"]).split(" ")
     for _ in range(data.draw(st.integers(1, 3))):

@@ -278,7 +278,7 @@ WORD = st.text("abcdef0123456789 -_.é", min_size=1, max_size=6)
 
 
 @given(st.lists(st.tuples(SECONDS, SECONDS, SECONDS, WORD, WORD, st.sampled_from("01")), min_size=1, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_written_is_read_to_the_last_bit(jobs):
     jobs.sort(key=lambda job: job[0])
     names = ("spawn_ts", "duration", "limits", "user_id", "exercise_id", "compilation_ok")
@@ -298,7 +298,7 @@ def test_what_is_written_is_read_to_the_last_bit(jobs):
 
 
 @given(st.binary(max_size=200), st.integers(0, 250))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_bytes_are_read_or_refused_with_our_own_error(noise, at):
     data = text_of([{}, {"submission_id": "k"}]).encode()
     with TemporaryDirectory() as folder:
@@ -321,7 +321,7 @@ CELL = st.sampled_from(
     st.sampled_from([None, "colour", "end_ts", "user_id"]),
     st.sampled_from([None, 2]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_block_read_in_one_go_is_as_if_it_was_cut_into_texts(wrong, last, limit):
     base = {name: cell for name, cell in JOB.items() if name != last}
     base |= {} if last is None else {last: JOB.get(last, "red")}
@@ -358,7 +358,7 @@ def numbers_of(logs):
     st.sampled_from([("data.csv", "\n"), ("data.csv", "\r\n"), ("data.csv.gz", "\n")]),
     st.booleans(),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_pieces_of_a_file_make_up_the_whole(rows, known, block_bytes, limit, form, ends):
     (name, newline), now, given_rows = form, 0, []
     for at, (gap, exercise, user) in enumerate(rows):

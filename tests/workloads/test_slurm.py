@@ -353,7 +353,7 @@ def records(jobs):
         yield from ({"JobID": f"{job_id}.{n}", "MaxRSS": rss} for n, rss in enumerate(job["steps"]))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(jobs=JOBS, order=st.randoms(use_true_random=False), block=st.sampled_from([300, 1 << 23]))
 def test_neither_the_order_of_lines_nor_that_of_columns_matters(tmp_path_factory, jobs, order, block):
     folder = tmp_path_factory.mktemp("slurm")
@@ -371,7 +371,7 @@ def test_neither_the_order_of_lines_nor_that_of_columns_matters(tmp_path_factory
     assert shuffled.table.drop("line").columns == plain.table.drop("line").columns
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     text=st.lists(
         st.sampled_from([*JOB.values(), *POSITIONAL, "|", "\n", "#", "x", "None", "é", "9" * 30, "1-1:1:1"]),

@@ -134,7 +134,7 @@ _WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(_WORDS, max_size=7).map(" ".join), max_size=5) | st.binary(max_size=60))
 @example(["0 send 1 0 1_0"])
 def test_any_file_is_read_or_refused_in_a_sentence(tmp_path, content):

@@ -352,7 +352,7 @@ def workloads(draw):
     return Workload.of(table, origin_unix_s=float(origin), max_cores=maybe(st.integers(1, 10**9)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(workloads())
 def test_a_workload_written_and_read_is_the_same(tmp_path_factory, workload):
     path = tmp_path_factory.mktemp("swf") / "log.swf"
@@ -379,7 +379,7 @@ def mutated(draw):
     return bytes(data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=300) | mutated() | st.text(alphabet="0123456789 .-+e\n;\t", max_size=300).map(str.encode))
 def test_whatever_a_file_holds_it_is_read_or_refused(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("fuzz") / "log.swf"

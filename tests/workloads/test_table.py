@@ -213,7 +213,7 @@ jobs = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(jobs)
 def test_a_workload_written_and_read_is_the_same(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("table")
@@ -274,7 +274,7 @@ def test_formats_convert_into_one_another(tmp_path):
 
 
 @given(st.lists(st.lists(st.text('a", é;\r', max_size=5), min_size=1, max_size=4), min_size=1, max_size=6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_regular_quotes_are_read_as_the_csv_module_reads_them(rows):
     with TemporaryDirectory() as folder:
         path = Path(folder, "log.csv")
@@ -340,7 +340,7 @@ def read_or_refuse(folder, name, data):
         assert len(read_workload(path)) > 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.binary(max_size=300)
     | mutated(VALID_CSV)
@@ -352,7 +352,7 @@ def test_whatever_a_csv_file_holds_it_is_read_or_refused(tmp_path_factory, data)
         read_or_refuse(folder, name, data)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=300).map(lambda data: b"PAR1" + data + b"PAR1") | mutated(VALID_PARQUET))
 def test_whatever_a_parquet_file_holds_it_is_read_or_refused(tmp_path_factory, data):
     read_or_refuse(tmp_path_factory.mktemp("fuzz"), "log.parquet", data)

@@ -258,7 +258,7 @@ def test_one_log_merged_is_itself_and_none_is_an_error():
         merge([])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(log=rows(8), factor=st.floats(0.1, 4.0), seed=st.integers(0, 9))
 def test_every_transform_leaves_a_log_that_holds(log, factor, seed):
     log = workload(log)
@@ -273,7 +273,7 @@ def test_every_transform_leaves_a_log_that_holds(log, factor, seed):
         assert Workload.of(changed.table).table.equals(changed.table)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(log=rows(8), cut=st.integers(1, 130))
 def test_a_log_cut_in_two_and_merged_is_the_log(log, cut):
     log = workload(log)

@@ -191,7 +191,7 @@ def fields(inside):
     )
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=200) | mutated(DAX).map(str.encode))
 def test_reader_of_dax_raises_nothing_but_our_own_errors(tmp_path, content):
     (tmp_path / "fuzz.dax").write_bytes(content)
@@ -202,7 +202,7 @@ def test_reader_of_dax_raises_nothing_but_our_own_errors(tmp_path, content):
     assert len(workload) > 0
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.binary(max_size=200)
     | mutated(json.dumps(NEW)).map(str.encode)

@@ -41,7 +41,7 @@ def runs(draw):
     return tables(machines, attempts, memory)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(runs(), st.sampled_from([0.0, 60.0, 5000.0]), st.sampled_from([0.0, 1234.5]), st.none() | TIMES)
 def test_the_sweep_bills_what_a_plain_loop_bills(run, minimum, origin, starttime):
     window = window_of(run[0], run[3], origin, starttime=starttime)
@@ -59,7 +59,7 @@ def test_the_sweep_bills_what_a_plain_loop_bills(run, minimum, origin, starttime
         assert told == pytest.approx([core_hours[plan, hour] for hour in range(window.hours)], rel=1e-9, abs=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(runs(), st.sampled_from([0.0, 60.0]), st.none() | TIMES, st.none() | TIMES)
 def test_hours_kinds_and_jobs_each_add_up_to_the_bill(run, minimum, starttime, endtime):
     window = window_of(run[0], run[3], starttime=starttime, endtime=endtime)

@@ -40,7 +40,7 @@ def tables(draw, most_hours=3, most_families=2):
     return made, rates(*ratios, unit=draw(st.sampled_from([0.5, 1.0, 2.5])))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables())
 def test_the_cheapest_plans_cost_what_the_best_of_all_corners_costs(table):
     made, families = table
@@ -50,7 +50,7 @@ def test_the_cheapest_plans_cost_what_the_best_of_all_corners_costs(table):
     assert found == pytest.approx(tried, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables(most_hours=30, most_families=5))
 def test_the_cheapest_plans_cost_what_the_program_written_out_finds(table):
     made, families = table
@@ -59,7 +59,7 @@ def test_the_cheapest_plans_cost_what_the_program_written_out_finds(table):
     assert found == pytest.approx(written_out(made.on_demand_usd, priced.ec2, priced.compute), rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tables(most_hours=4), st.integers(0, 5), st.integers(0, 5))
 def test_what_hours_cost_under_plans_is_what_plain_python_says(table, first, money):
     made, families = table
@@ -70,7 +70,7 @@ def test_what_hours_cost_under_plans_is_what_plain_python_says(table, first, mon
     assert told == pytest.approx(plain, rel=1e-12, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tables(most_hours=6))
 def test_reserved_instances_alone_are_the_best_of_all_counts(table):
     made, families = table
@@ -84,7 +84,7 @@ def test_reserved_instances_alone_are_the_best_of_all_counts(table):
     assert found == pytest.approx(tried, rel=1e-12, abs=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(tables(most_hours=4))
 def test_plans_with_reserved_instances_are_the_best_over_all_counts_of_plans_for_the_rest(table):
     made, families = table
@@ -99,7 +99,7 @@ def test_plans_with_reserved_instances_are_the_best_over_all_counts_of_plans_for
     assert found == pytest.approx(min(tried), rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=40), RATIO)
 def test_one_family_is_a_newsvendor_who_commits_to_the_quantile_of_the_ratio(hours, ratio):
     made, priced = usage(*map(float, hours)), Rates.of(rates((ratio, None, None)))
@@ -172,7 +172,7 @@ def test_the_sheet_pays_hours_of_the_compute_plan_twice_and_loses_hours_after_a_
     assert dict(best.ec2_usd_per_hour) == {"a": pytest.approx(1.6), "b": pytest.approx(0.8)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tables(most_hours=5, most_families=1))
 def test_no_commitment_makes_the_sheet_show_less_than_its_best(table):
     made, families = table

@@ -97,7 +97,7 @@ EXTRAS = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(runs(), EXTRAS, st.sampled_from([0.0, 60.0]), st.none() | TIMES, st.none() | TIMES)
 def test_hours_and_jobs_add_up_to_the_bill_with_disks_and_licences(run, extras, minimum, starttime, endtime):
     asked = [("x:2,y", "y", None, "z:3,x")[at % 4] for at in range(len(run[3]))]
