@@ -35,6 +35,7 @@ from unspool.engine.state import NEVER, Array, Sharing
 __all__ = ["NOTHING_LEFT", "alone", "deal_out"]
 
 NOTHING_LEFT = 1e-5  # of a resource: less than this is nothing
+_MOST_ROUNDS = 1_000_000  # in which nobody closes
 
 
 @inlined
@@ -49,13 +50,20 @@ def alone(activities: Array, weights: Array, uses: Array, capacity: Array, slot:
 
 @compiled
 def deal_out(sharing: Sharing, leader: int) -> None:
-    """Set the rates of all activities of a component."""
+    """Set the rates of all activities of a component.
+
+    What closed users take of a fat link may be so little that it loses nothing at all. Then others rise on it for ever,
+    in SimGrid too; here they stop, and it is noted: no rate is right from then on.
+    """
+    if sharing.rule[0]["endless"] != 0:
+        return
     still_open = _gather(sharing.activities, sharing.members, leader)
     shared = _list_bundles(sharing, sharing.listed, still_open, False)
     fat = 0
     if sharing.rule[0]["has_fat"] != 0:
         fat = _list_bundles(sharing, sharing.listed_fat, still_open, True)
-    while still_open > 0:
+    rounds = 0
+    while still_open > 0 and rounds < _MOST_ROUNDS:
         sharing.rule[0]["mark"] += 1
         shared = _divide(sharing, shared)
         fat = _divide_fat(sharing, fat)
@@ -64,7 +72,11 @@ def deal_out(sharing: Sharing, leader: int) -> None:
         _take_of_fat(sharing, fat)
         _round_off(sharing, sharing.listed, shared)
         _round_off(sharing, sharing.listed_fat, fat)
+        open_before = still_open
         still_open = _close(sharing, still_open)
+        rounds = rounds + 1 if still_open == open_before else 0
+    if still_open > 0:
+        sharing.rule[0]["endless"] = 1
 
 
 @compiled

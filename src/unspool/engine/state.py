@@ -304,6 +304,7 @@ SHARING = np.dtype(
         ("flows", "i8"),  # activities that share now,
         ("in_use", "i8"),  # and their elements
         ("mark", "i8"),  # counts searches, so that nothing need be unmarked
+        ("endless", "i8"),  # 1: rounds on fat links did not end
         ("touched", "i8"),  # links that the task in the making uses
         ("latency", "f8"),  # of the task in the making,
         ("window", "f8"),  # and the largest latency x bytes of its flows

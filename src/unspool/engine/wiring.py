@@ -23,9 +23,10 @@ from unspool.engine.state import (
     longer,
 )
 from unspool.engine.usage import BINS, LEAST_BIN_S
+from unspool.errors import RunError
 from unspool.model.network import Contention, Network
 
-__all__ = ["grow_sharing", "routes_of", "sharing_on"]
+__all__ = ["grow_sharing", "refuse_endless", "routes_of", "sharing_on"]
 
 _BLOCKS = 48
 _ACTIVITIES = 64
@@ -139,3 +140,12 @@ def grow_sharing(sharing: Sharing, activities: int, elements: int) -> Sharing:
         uses=longer(sharing.uses, top),
         beside=longer(sharing.beside, top),
     )
+
+
+def refuse_endless(sharing: Sharing) -> None:
+    """Complain of rates that could not be found."""
+    if sharing.rule[0]["endless"] != 0:
+        raise RunError(
+            "tasks on fat links (FATPIPE) rise for ever, as one that is slow takes too little of a link to count; "
+            "SimGrid's rounds do not end either; use the clean variant (--sharing clean, Contention(sharing='clean'))"
+        )

@@ -21,6 +21,7 @@ from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
 from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
 from unspool.engine.traces import deadlocks_of
+from unspool.engine.wiring import refuse_endless
 from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
@@ -249,6 +250,8 @@ class Engine:
         else:
             self._run_outside(policy, progress)
         clock["until"] = float("inf")
+        if self.state.fluid is not None:
+            refuse_endless(self.state.fluid.sharing)
         left = int(clock["queued"])
         if left and until == float("inf"):
             shown = ", ".join(self.id_of(job) for job in self.waiting_jobs(0, _SHOWN)) + (

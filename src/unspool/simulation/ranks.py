@@ -15,7 +15,7 @@ from unspool.engine.mpi import Mpi
 from unspool.engine.replay import NO_SPACE, NO_WAY, begin_replay, go_on, has_ready, take_up
 from unspool.engine.state import NEVER, Array, Routes, Sharing
 from unspool.engine.traces import grow_mpi, mpi_of
-from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
+from unspool.engine.wiring import grow_sharing, refuse_endless, routes_of, sharing_on
 from unspool.errors import InputError
 from unspool.model.network import TCP_GAMMA, Contention, Network
 from unspool.workloads.smpi_traces import SmpiTrace
@@ -53,6 +53,7 @@ def rank_ends(
         flowing, mpi = grow_sharing(flowing, 1, 2 * elements), grow_mpi(mpi)
     if status == _NO_ROUTE:
         raise InputError(f"{trace.path}: two ranks exchange messages, but their hosts have no route; give them one")
+    refuse_endless(flowing)
     return [float(time) for time in mpi.ranks["end"][: trace.ranks]]
 
 

@@ -12,7 +12,7 @@ from unspool.engine.compiled import compiled
 from unspool.engine.due import next_due
 from unspool.engine.state import NEVER, Array, Routes, Sharing
 from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send
-from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
+from unspool.engine.wiring import grow_sharing, refuse_endless, routes_of, sharing_on
 from unspool.errors import InputError
 from unspool.model.network import TCP_GAMMA, Contention, Network
 
@@ -64,7 +64,8 @@ def finish_times(
     )
     now = 0.0
     for time, kind, at in steps:
-        _run_until(flowing, finish, now, time)
+        if time > now:  # all that starts at one instant shares from then on, and not one before the other
+            _run_until(flowing, finish, now, time)
         now = time
         if kind == 0:
             set_speed(flowing, changes[at].host, changes[at].speed)
@@ -74,6 +75,7 @@ def finish_times(
         if begin_task(flowing, routes, at, len(tasks[at].hosts), time) == NO_WORK:
             finish[at] = time
     _run_until(flowing, finish, now, NEVER)
+    refuse_endless(flowing)
     return [float(time) for time in finish]
 
 
