@@ -1,4 +1,4 @@
-"""Four numbers at once: compiled, each function gives the bits that it gives as it stands in Python."""
+"""Several numbers at once: compiled, each function gives the bits that it gives as it stands in Python."""
 
 import math
 
@@ -60,6 +60,11 @@ def any_below(rows, limit):
     return lanes.any_below(load(rows, 0), limit, load(rows, 1))
 
 
+@compiled
+def count_below(numbers, first, limit):
+    return lanes.count_below(numbers, first, limit)
+
+
 OF_TWO = {name: of_lanes(getattr(lanes, name)) for name in ("least", "most", "plus", "minus", "over", "where_above_0")}
 least_lane = of_both(lanes.least_lane)
 
@@ -89,6 +94,14 @@ def test_functions_with_a_number_are_compiled_to_the_same_bits(one, other, by):
     times(rows, by)
     assert same_bits(rows[2], lanes.times(one, by))
     assert same_bits(rows[:2], [one, other])
+
+
+@given(numbers=st.lists(number, min_size=lanes.BLOCK, max_size=3 * lanes.BLOCK), limit=number, data=st.data())
+def test_numbers_below_a_limit_are_counted_from_a_place_on(numbers, limit, data):
+    first = data.draw(st.integers(0, len(numbers) - lanes.BLOCK))
+    expected = sum(number < limit for number in numbers[first : first + lanes.BLOCK])
+    assert count_below(np.array(numbers), first, limit) == expected
+    assert lanes.count_below(np.array(numbers), first, limit) == expected
 
 
 def test_what_is_not_above_0_divides_nothing():

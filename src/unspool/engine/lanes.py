@@ -1,4 +1,4 @@
-"""Four numbers side by side, which compiled code holds in one register and handles at once.
+"""Numbers side by side, mostly four, which compiled code holds in one register and handles at once.
 
 Not compiled, they are a tuple, and the functions are as they stand here. Compiled, each is an instruction or two. Both
 give the same bits, for nothing is summed up across the four.
@@ -18,11 +18,12 @@ from unspool.engine.state import NEVER, Array
 from numba import extending, types  # isort: skip
 
 __all__ = [
-    "LANES", "Lanes", "any_above_0", "any_below", "are_above_0", "as_bits", "least", "least_lane", "load", "minus",
-    "most", "over", "plus", "rows_of_lanes", "same", "store", "times", "where_above_0",
+    "BLOCK", "LANES", "Lanes", "any_above_0", "any_below", "are_above_0", "as_bits", "count_below", "least",
+    "least_lane", "load", "minus", "most", "over", "plus", "rows_of_lanes", "same", "store", "times", "where_above_0",
 ]  # fmt: skip
 
 LANES = 4
+BLOCK = 8
 Lanes = tuple[float, float, float, float]
 
 _CACHE_LINE = 64
@@ -118,6 +119,11 @@ def any_above_0(lanes: Lanes) -> bool:
 def any_below(lanes: Lanes, limit: float, among: Lanes) -> bool:
     """Whether one of them is below a limit where the other is above 0."""
     return any(number < limit and other > 0.0 for number, other in zip(lanes, among, strict=True))
+
+
+def count_below(array: Array, first: int, limit: float) -> int:
+    """How many of `BLOCK` numbers, from a place on, are below a limit."""
+    return int((array[first : first + BLOCK] < limit).sum())
 
 
 def least_lane(lanes: Lanes, number: float) -> float:
@@ -255,6 +261,20 @@ def _any_above_0(context: Any, builder: Any, signature: Any, arguments: Any) -> 
 def _any_below(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     are_below = builder.fcmp_ordered("<", arguments[0], _same(builder, arguments[1]))
     return _any(builder, builder.and_(are_below, _are_above_0(builder, arguments[2])))
+
+
+@_compiles(count_below, types.int64, types.Array, types.Integer, types.Float)
+def _count_below(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    block, bits = ir.VectorType(ir.DoubleType(), BLOCK), ir.IntType(BLOCK)
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    first = context.cast(builder, arguments[1], signature.args[1], types.uintp)
+    loaded = builder.load(builder.bitcast(builder.gep(array.data, [first], inbounds=True), block.as_pointer()))
+    loaded.align = 8
+    limit = ir.Constant(block, ir.Undefined)
+    for at in range(BLOCK):
+        limit = builder.insert_element(limit, arguments[2], _lane(at))
+    found = builder.bitcast(builder.fcmp_ordered("<", loaded, limit), bits)
+    return builder.zext(builder.ctpop(found), ir.IntType(64))
 
 
 @_compiles(least_lane, types.float64, _LanesType, types.Float)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
+from unspool.engine.lanes import BLOCK, count_below
 from unspool.engine.state import KEPT, NEVER, Array, Core, Plan
 
 __all__ = [
@@ -26,8 +27,6 @@ __all__ = [
     "take_span",
 ]
 
-_BLOCK = 8  # steps that are counted rather than searched, and as many times that never come
-
 
 @inlined
 def _copy(times: Array, gains: Array, source: int, target: int) -> None:
@@ -38,16 +37,16 @@ def _copy(times: Array, gains: Array, source: int, target: int) -> None:
 @compiled
 def steps_to_plan(clock: Array) -> int:
     """Steps that the profile can need at the most before the next round: a job has two ends in it."""
-    return int(2 * (clock[0]["running"] + clock[0]["queued"]) + _BLOCK + 4)
+    return int(2 * (clock[0]["running"] + clock[0]["queued"]) + BLOCK + 4)
 
 
 @compiled
 def begin_profile(core: Core, plan: Plan) -> None:
     """The profile of the running jobs alone, from now on."""
     clock, running, times, gains = core.clock, core.running, plan.times, plan.gains
-    for at in range(_BLOCK):
+    for at in range(BLOCK):
         times[at] = NEVER
-    last = _BLOCK - 1
+    last = BLOCK - 1
     for at in range(clock[0]["running"]):
         if running[at]["time"] < times[last]:
             last += 1
@@ -73,12 +72,9 @@ def drop_the_past(clock: Array, times: Array, gains: Array) -> None:
 @inlined
 def _first_from(times: Array, time: float, at: int) -> int:
     """The first step at a time or later, where all that come before that of a position are earlier."""
-    while times[np.uint64(at - _BLOCK + 1)] < time:
-        at -= _BLOCK
-    first = at
-    for k in range(_BLOCK):  # no branch depends on what is found
-        at -= int(times[np.uint64(first - k)] < time)
-    return at
+    while times[np.uint64(at - BLOCK + 1)] < time:
+        at -= BLOCK
+    return at - count_below(times, at - BLOCK + 1, time)  # no branch depends on what is found
 
 
 @inlined
