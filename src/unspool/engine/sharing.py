@@ -35,7 +35,6 @@ from unspool.engine.state import NEVER, Array, Sharing
 __all__ = ["NOTHING_LEFT", "alone", "deal_out"]
 
 NOTHING_LEFT = 1e-5  # of a resource: less than this is nothing
-_MOST_ROUNDS = 1_000_000  # in which nobody closes
 
 
 @inlined
@@ -52,8 +51,8 @@ def alone(activities: Array, weights: Array, uses: Array, capacity: Array, slot:
 def deal_out(sharing: Sharing, leader: int) -> None:
     """Set the rates of all activities of a component.
 
-    What closed users take of a fat link may be so little that it loses nothing at all. Then others rise on it for ever,
-    in SimGrid too; here they stop, and it is noted: no rate is right from then on.
+    What closed users take of a fat link may be so little that it loses nothing at all. Then others that nothing else
+    bounds rise on it for ever, in SimGrid too; here they stop, and it is noted: no rate is right from then on.
     """
     if sharing.rule[0]["endless"] != 0:
         return
@@ -62,21 +61,20 @@ def deal_out(sharing: Sharing, leader: int) -> None:
     fat = 0
     if sharing.rule[0]["has_fat"] != 0:
         fat = _list_bundles(sharing, sharing.listed_fat, still_open, True)
-    rounds = 0
-    while still_open > 0 and rounds < _MOST_ROUNDS:
+    while still_open > 0:
         sharing.rule[0]["mark"] += 1
         shared = _divide(sharing, shared)
         fat = _divide_fat(sharing, fat)
         for at in range(still_open):
             _rise(sharing, sharing.members[at])
-        _take_of_fat(sharing, fat)
+        has_changed = _take_of_fat(sharing, fat)
         _round_off(sharing, sharing.listed, shared)
         _round_off(sharing, sharing.listed_fat, fat)
         open_before = still_open
         still_open = _close(sharing, still_open)
-        rounds = rounds + 1 if still_open == open_before else 0
-    if still_open > 0:
-        sharing.rule[0]["endless"] = 1
+        if shared == 0 and not has_changed and still_open == open_before and _is_unbound(sharing, still_open):
+            sharing.rule[0]["endless"] = 1
+            return
 
 
 @compiled
@@ -243,11 +241,24 @@ def _least_step(weights: Array, runs: Array, uses: Array, share: Array, first: i
 
 
 @compiled
-def _take_of_fat(sharing: Sharing, count: int) -> None:
-    """A fat link loses what the least of its users rose by."""
+def _take_of_fat(sharing: Sharing, count: int) -> bool:
+    """A fat link loses what the least of its users rose by; False where that is nothing for all of them."""
+    has_changed = False
     for at in range(count):
         bundle = sharing.listed_fat[at]
-        sharing.left[bundle, 0] -= min(sharing.share[bundle, 0], sharing.bundles[bundle]["least"])
+        before = sharing.left[bundle, 0]
+        sharing.left[bundle, 0] = before - min(sharing.share[bundle, 0], sharing.bundles[bundle]["least"])
+        has_changed = has_changed or sharing.left[bundle, 0] != before
+    return has_changed
+
+
+@compiled
+def _is_unbound(sharing: Sharing, count: int) -> bool:
+    """Whether nothing but links bounds the activities that are open."""
+    bound = NEVER
+    for at in range(count):
+        bound = min(bound, sharing.activities[sharing.members[at]]["bound"])
+    return bool(bound == NEVER)
 
 
 @compiled
