@@ -61,8 +61,10 @@ def choose(page, server, *policies, platform="8", title=""):
     page.goto(server.address)
     page.get_by_role("link", name="jobs.csv", exact=True).first.click()
     page.get_by_role("link", name="Schedulers").click()
-    for box in page.locator("input[name=policy]:checked").all():
-        box.uncheck()
+    page.get_by_label("platform", exact=True).wait_for()  # what is ticked at first is only known once the form is there
+    ticked = page.locator("input[name=policy]:checked")
+    while ticked.count():
+        ticked.first.uncheck()
     for policy in policies:
         page.get_by_label(policy, exact=True).check()
     page.get_by_label("platform", exact=True).fill(platform)
@@ -117,6 +119,7 @@ def test_from_a_log_to_a_report_to_a_comparison(page, server):
     for title in ("eight cores", "sixteen cores"):
         page.get_by_label(f"compare {title}").check()
     page.get_by_role("button", name="Compare those ticked").click()
+    page.get_by_role("button", name="Compare job by job").wait_for()
     heads = page.locator("thead th").all_inner_texts()
     assert heads == ["figure", "sixteen cores", "fcfs (eight cores)", "easy (eight cores)"]
     page.get_by_role("button", name="Compare job by job").click()
@@ -190,6 +193,7 @@ def test_a_sweep_from_its_form_to_its_page_and_its_folder(page, server):
     assert int(seen[1]) <= 120
     state(page, "done")
     ranking = page.get_by_role("region", name="Ranking")
+    ranking.locator("tbody tr").first.wait_for()
     assert {row.inner_text() for row in ranking.locator("tbody td:nth-child(2)").all()} == {"fcfs", "easy"}
     assert ranking.locator("tbody tr").count() == 4
     with page.expect_popup() as opened:
