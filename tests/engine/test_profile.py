@@ -9,8 +9,8 @@ from unspool.engine.profile import (
     drop_the_past,
     earliest_fit,
     is_blocked_after,
-    is_blocked_before,
     move_span,
+    room_before,
     take_span,
 )
 from unspool.engine.setup import no_plan, pose
@@ -120,9 +120,28 @@ def test_dropping_the_past_keeps_what_is_now_and_later(taken, instants):
         assert found == merged(free, now)
 
 
-@settings(max_examples=100)
-@given(taken=spans, moved=st.lists(st.tuples(st.integers(0, 11), st.integers(1, HORIZON)), max_size=8))
-def test_a_moved_span_is_one_lifted_out_and_put_earlier(taken, moved):
+def test_a_span_that_moves_to_end_where_it_began_gives_back_its_cores_there():
+    profile = empty_profile()
+    take_span(*profile, 2.0, 5.0, 3)
+    take_span(*profile, 5.0, 8.0, 3)  # what ends at 5 is taken at once: there is no step
+    last = int(profile[0][0]["steps"])
+    move_span(*profile, 5.0, 2.0, 3.0, 3, last - 1, last - 1)
+    assert steps(*profile) == [(0, 8), (2, 2), (5, 8)]
+
+
+def positions_near(profile, time):
+    """Those of all steps that are not later than a time, and of the first that is at it or later, if there is one."""
+    last = int(profile[0][0]["steps"])
+    return [at for at in range(last + 1) if not any(begin >= time for begin in profile[1][at + 1 : last + 1])]
+
+
+@settings(max_examples=200)
+@given(
+    taken=spans,
+    moved=st.lists(st.tuples(st.integers(0, 11), st.integers(1, HORIZON)), max_size=8),
+    near=st.tuples(st.floats(0, 0.99), st.floats(0, 0.99)),
+)
+def test_a_moved_span_is_one_lifted_out_and_put_earlier(taken, moved, near):
     profile = empty_profile()
     starts = [float(start) for start, _, _ in taken]
     for start, length, cores in taken:
@@ -130,7 +149,9 @@ def test_a_moved_span_is_one_lifted_out_and_put_earlier(taken, moved):
     for which, by in moved:
         if which < len(taken) and starts[which] > 0:
             earlier = max(0.0, starts[which] - by)
-            move_span(*profile, starts[which], earlier, float(taken[which][1]), taken[which][2])
+            found = [positions_near(profile, time) for time in (starts[which], earlier)]
+            hints = [which_ones[int(part * len(which_ones))] for which_ones, part in zip(found, near, strict=True)]
+            move_span(*profile, starts[which], earlier, float(taken[which][1]), taken[which][2], *hints)
             starts[which] = earlier
     free = [CORES] * (HORIZON + 30)
     for start, (_, length, cores) in zip(starts, taken, strict=True):
@@ -160,8 +181,16 @@ def test_who_is_blocked_fits_nowhere_before(taken, size, duration, time):
     before = max(k for k, (begin, _) in enumerate(found) if begin < time)  # the step that ends at the time or later,
     at = max(k for k, (begin, _) in enumerate(found) if begin <= time)  # and the one that it falls into
     last = int(profile[0][0]["steps"])
-    if is_blocked_before(*profile, last - before, found[before][1], size, float(duration)):
-        # Even where all cores are free from that time on.
-        assert earliest_fit(*profile, size, float(duration), 0.0, float(time), float(time)) == time
+    at_before = last - before
+    begin, is_earliest, until = room_before(*profile, at_before, found[before][1], size, float(duration))
+    room = profile[1][begin] if begin >= at_before else float(time)
+    best = earliest_fit(
+        *profile, size, float(duration), 0.0, float(time), float(time)
+    )  # all cores are free from then on
+    assert best <= room
+    if is_earliest:
+        assert best == room
+    elif best < room:
+        assert best + duration <= until
     if is_blocked_after(*profile[1:], last - at, found[at][1], size, float(duration)):
         assert earliest_fit(*profile, size, float(duration), 0.0, float(time), NEVER) == NEVER

@@ -127,6 +127,37 @@ def test_branches_may_differ_in_their_policy():
     assert branch.attempts["start"].tolist() == [0.0, 2.0, 10.0]
 
 
+def first_come(view):
+    free = view.free_cores
+    for job in sorted(view.queue, key=lambda job: job.index):  # the queue is in the order of the last built-in
+        free -= job.cores
+        if free < 0:
+            return
+        yield Start(job)
+
+
+@settings(max_examples=60)
+@given(jobs=requests(), at=st.integers(0, 60), name=st.sampled_from(["easy", "filler", "wfp3", "easy:order=wfp3"]))
+def test_a_policy_that_is_back_finds_the_queue_as_if_it_had_been_there_all_along(jobs, at, name):
+    log, policy = as_workload(jobs), build("schedulers", name)
+    there, away = (Engine(log, Platform.pool(7)) for _ in range(2))
+    for engine, meanwhile in ((there, first_come), (away, build("schedulers", "fcfs"))):
+        engine.run(policy, until=float(at))
+        engine.run(meanwhile, until=float(at + 30))
+        engine.run(policy)
+    assert journal(there) == journal(away)
+
+
+def test_a_policy_that_is_back_sees_narrow_jobs_that_came_meanwhile():
+    jobs = workload([(0, 100, 3, 100), (1, 50, 4, 50), (2, 10, 1, 10), (5, 10, 2, 10)])
+    engine = Engine(jobs, Platform.pool(4))
+    engine.run(build("schedulers", "easy"), until=1.0)
+    engine.run(build("schedulers", "fcfs"), until=2.0)
+    engine.run(build("schedulers", "easy"))
+    assert engine.attempts["job"].tolist() == [0, 2, 1, 3]
+    assert engine.attempts["start"].tolist() == [0.0, 5.0, 100.0, 150.0]
+
+
 def test_a_snapshot_of_another_run_is_refused():
     jobs = workload([(0, 1, 1, 1)])
     with pytest.raises(RunError, match="only in the run that it was taken of"):

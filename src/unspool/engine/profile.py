@@ -20,9 +20,9 @@ __all__ = [
     "earliest_fit",
     "give_back_time",
     "is_blocked_after",
-    "is_blocked_before",
     "last_step_before",
     "move_span",
+    "room_before",
     "steps_to_plan",
     "take_span",
 ]
@@ -78,30 +78,37 @@ def _first_from(times: Array, time: float, at: int) -> int:
 
 
 @inlined
-def _change(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> int:
-    """From a time on, so many cores more (or, below 0, fewer) are free.
+def _change_at(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> int:
+    """From a time on, so many cores more (or, below 0, fewer) are free; returns how many steps more there are.
 
-    `at` is a position that the time is not before; returns such a position for times that are later.
+    `at` is the first step at that time or later.
     """
+    last = clock[0]["steps"]
+    if times[at] != time:
+        for k in range(last, at, -1):
+            _copy(times, gains, k, k + 1)
+        times[at + 1] = time
+        gains[at + 1] = cores
+        clock[0]["steps"] = last + 1
+        return 1
+    gains[at] += cores
+    if gains[at] != 0:
+        return 0
+    for k in range(at, last):
+        _copy(times, gains, k + 1, k)
+    clock[0]["steps"] = last - 1
+    return -1
+
+
+@inlined
+def _change(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> int:
+    """The same for a time that is not before that of a position; returns such a position for times that are later."""
     last = clock[0]["steps"]
     if time <= times[last]:
         gains[last] += cores
         return int(last)
     at = _first_from(times, time, at)
-    if times[at] != time:
-        for k in range(last, at, -1):
-            _copy(times, gains, k, k + 1)
-        at += 1
-        times[at] = time
-        gains[at] = cores
-        clock[0]["steps"] = last + 1
-    else:
-        gains[at] += cores
-        if gains[at] == 0:
-            for k in range(at, last):
-                _copy(times, gains, k + 1, k)
-            clock[0]["steps"] = last - 1
-    return at
+    return at + max(0, _change_at(clock, times, gains, at, time, cores))
 
 
 @compiled
@@ -112,30 +119,51 @@ def take_span(clock: Array, times: Array, gains: Array, start: float, end: float
 
 
 @inlined
-def _move(clock: Array, times: Array, gains: Array, before: float, after: float, cores: int) -> None:
-    """So many cores become free at an earlier time than before: a step moves, where it is theirs alone."""
+def _move(
+    clock: Array, times: Array, gains: Array, before: float, after: float, cores: int, near_before: int, near_after: int
+) -> int:
+    """So many cores become free at an earlier time than before; returns a position for times later than `before`.
+
+    The positions are such that the times are not before theirs.
+    """
     last = clock[0]["steps"]
-    at = last
-    if after > times[last]:
-        at = _first_from(times, after, last)
-        source = _first_from(times, before, at)
-        if times[source] == before and gains[source] == cores and times[at] != after:
-            for k in range(source, at):
-                _copy(times, gains, k + 1, k)
-            times[at] = after
-            gains[at] = cores
-            return
-    at = _change(clock, times, gains, at, after, cores)
-    _change(clock, times, gains, at, before, -cores)
+    if after <= times[last]:
+        gains[last] += cores
+        return _change(clock, times, gains, near_before, before, -cores)
+    at = _first_from(times, after, near_after)
+    source = _first_from(times, before, min(at, near_before))
+    if times[source] == before and gains[source] == cores and times[at] != after:
+        for k in range(source, at):  # a step that is theirs alone moves
+            _copy(times, gains, k + 1, k)
+        times[at] = after
+        gains[at] = cores
+    else:
+        more = _change_at(clock, times, gains, source, before, -cores)
+        _change_at(clock, times, gains, at + more, after, cores)
+        source += max(0, more)
+    return source
 
 
 @compiled
 def move_span(
-    clock: Array, times: Array, gains: Array, before: float, start: float, duration: float, cores: int
+    clock: Array,
+    times: Array,
+    gains: Array,
+    before: float,
+    start: float,
+    duration: float,
+    cores: int,
+    near_before: int,
+    near_start: int,
 ) -> None:
-    """Cores that were promised for a while from `before` on are promised from an earlier start on."""
-    _move(clock, times, gains, before, start, -cores)
-    _move(clock, times, gains, before + duration, start + duration, cores)
+    """Cores that were promised for a while from `before` on are promised from an earlier start on.
+
+    The positions are such that the times are not before theirs.
+    """
+    at = _move(clock, times, gains, before, start, -cores, near_before, near_start)
+    last = clock[0]["steps"]
+    near_end = at if start + duration >= before else last
+    _move(clock, times, gains, before + duration, start + duration, cores, min(at, last), min(near_end, last))
 
 
 @compiled
@@ -166,21 +194,31 @@ def earliest_fit(
 
 
 @inlined
-def last_step_before(clock: Array, times: Array, time: float) -> int:
-    """The last step before a time that is later than now."""
-    return _first_from(times, time, clock[0]["steps"]) + 1
+def last_step_before(clock: Array, times: Array, time: float, near: int) -> int:
+    """The last step before a time that is later than now, and not before that of a position."""
+    return _first_from(times, time, min(near, clock[0]["steps"])) + 1
 
 
 @inlined
-def is_blocked_before(clock: Array, times: Array, gains: Array, at: int, free: int, size: int, end: float) -> bool:
-    """Whether a job that ends at `end` or later meets a lack of cores that lasts to the end of the step at `at`.
+def room_before(
+    clock: Array, times: Array, gains: Array, at: int, free: int, size: int, end: float
+) -> tuple[int, bool, float]:
+    """Where the room for a job begins that lasts to the end of the step at `at`: its first step, `at - 1` for none.
 
-    `free` is what the step has. The lack is followed back for as long as the job might end before it.
+    And whether a job that ends at `end` or later can begin no earlier than there; and when the lack of cores before
+    that room begins, by which an earlier fit is over. The lack is followed back only for as long as the job might end
+    before it. `free` is what the step has.
     """
-    while free < size and times[np.uint64(at)] >= end and at < clock[0]["steps"]:
+    last = clock[0]["steps"]
+    while free >= size and at < last:
         free -= gains[np.uint64(at)]
         at += 1
-    return free < size
+    begin = at if free >= size else at - 1
+    is_earliest = free >= size
+    while free < size and times[np.uint64(at)] >= end and at < last:
+        free -= gains[np.uint64(at)]
+        at += 1
+    return begin, is_earliest or free < size, times[np.uint64(at - 1)]
 
 
 @inlined

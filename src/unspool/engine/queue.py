@@ -6,7 +6,8 @@ A job's slot is its place in the order of all jobs, fixed before the run; where 
 sizes, the least estimate of a job of that class or a narrower one. A question such as "the next job with size <= free
 and (size <= extra or now + estimate <= shadow)" skips every word whose minima already say no; the class keeps a short
 job that is too large from hiding behind a small one that is too long. `now + estimate <= shadow` is written so, never
-`estimate <= shadow - now`: rounding is then monotone and skipping is exact.
+`estimate <= shadow - now`: rounding is then monotone and skipping is exact. Policies that never ask so have no minima
+kept for them (`has_minima` of the clock).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from unspool.engine.state import CLASSES, NEVER, QUEUED, Array, Core
 
 __all__ = [
     "dequeue", "empty_slots", "enqueue", "fill_slot", "first_waiting", "least_size", "list_fresh", "list_waiting",
-    "next_fitting", "next_waiting",
+    "next_fitting", "next_waiting", "waits_at",
 ]  # fmt: skip
 
 _SHIFT = 5
@@ -64,7 +65,7 @@ def _close_gaps(core: Core) -> None:
     count = 0
     while slot >= 0:
         job = core.waiting[slot]["job"]
-        _clear(core, slot)
+        _empty(core, slot)
         core.fate[job]["slot"] = count
         fill_slot(core, job)
         count += 1
@@ -100,7 +101,10 @@ def _fill(core: Core, job: int) -> None:
         word = base + (at >> _SHIFT)
         before = tree[word]["bits"]
         tree[word]["bits"] = before | (1 << (at & _MASK))
-        if before == 0:
+        if core.clock[0]["has_minima"] == 0:
+            if before != 0:
+                return  # every level above knows the word
+        elif before == 0:
             tree[word]["size"] = size
             for kind in range(CLASSES):
                 tree[word]["least"][kind] = estimate if kind >= narrowest else NEVER
@@ -116,17 +120,23 @@ def _fill(core: Core, job: int) -> None:
         at >>= _SHIFT
 
 
-@compiled
+@inlined
+def waits_at(core: Core, slot: int) -> bool:
+    """Whether a slot is in use."""
+    return bool((core.words[slot >> _SHIFT]["bits"] >> (slot & _MASK)) & 1)
+
+
+@inlined
 def dequeue(core: Core, job: int) -> None:
-    """Take a job out of its slot and make the minima above it exact again."""
+    """Take a job out of its slot."""
     clock = core.clock
     slot = core.fate[job]["slot"]
     clock[0]["queued"] -= 1
-    _clear(core, slot)
+    _empty(core, slot)
     if slot == clock[0]["first"]:
         clock[0]["first"] = len(core.waiting)
         if clock[0]["queued"] > 0:
-            clock[0]["first"] = next_waiting(core, slot + 1)
+            clock[0]["first"] = slot + 1 if waits_at(core, slot + 1) else next_waiting(core, slot + 1)
 
 
 @compiled
@@ -145,9 +155,33 @@ def empty_slots(core: Core, first: int, last: int) -> None:
         base += words
 
 
+@inlined
+def _empty(core: Core, slot: int) -> None:
+    """Take a slot out of the index."""
+    if core.clock[0]["has_minima"] == 0:
+        _unmark(core.words, len(core.waiting), slot)
+    else:
+        _clear(core.waiting, core.words, slot)
+
+
+@inlined
+def _unmark(tree: Array, slots: int, at: int) -> None:
+    """Take a slot out of an index without minima."""
+    words = slots
+    base = 0
+    while True:
+        words = (words + _MASK) >> _SHIFT
+        word = base + (at >> _SHIFT)
+        tree[word]["bits"] &= ~(1 << (at & _MASK))
+        if tree[word]["bits"] != 0 or words <= 1:
+            return
+        base += words
+        at >>= _SHIFT
+
+
 @compiled
-def _clear(core: Core, at: int) -> None:
-    waiting, tree = core.waiting, core.words
+def _clear(waiting: Array, tree: Array, at: int) -> None:
+    """Take a slot out of an index, and make the minima above it exact again."""
     size = waiting[at]["size"]
     estimate = waiting[at]["estimate"]
     narrowest = _class_of(size)

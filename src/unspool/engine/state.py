@@ -52,6 +52,10 @@ CLOCK = np.dtype(
         ("queued", "i8"),
         ("first", "i8"),  # slot of the head of the queue; past the last slot where nobody waits
         ("fresh", "i8"),  # least queue slot that was filled since the scheduler last looked
+        (
+            "has_minima",
+            "i8",
+        ),  # 1: somebody asks for the next job that fits, so the words of the queue know their minima
         ("next_slot", "i8"),  # where the order changes with time: the slot of the next arrival; else -1
         ("next_change", "i8"),  # position in the list of machines that are lost or come back
         ("until", "f8"),  # a run stops before the first instant after this

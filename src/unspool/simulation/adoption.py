@@ -13,7 +13,7 @@ from unspool.engine.queue import empty_slots, fill_slot
 from unspool.engine.setup import no_later, no_plan, no_shadow
 from unspool.engine.state import GUESS, RULE, USAGE, Array, Core, Guess, Order, State
 from unspool.errors import InputError
-from unspool.policies.base import CONSERVATIVE, EASY, BindingScheduler, CompiledScheduler, OrderedScheduler
+from unspool.policies.base import CONSERVATIVE, EASY, FCFS, BindingScheduler, CompiledScheduler, OrderedScheduler
 from unspool.policies.orders import Multifactor, QueueOrder
 
 if TYPE_CHECKING:
@@ -44,7 +44,20 @@ def adopt(engine: Engine, policy: CompiledScheduler) -> State:
     if (policy.queue_order, guess is None) != engine.ordered_by:
         changing = _deal_slots(engine, policy.queue_order, guess)
         engine.ordered_by = policy.queue_order, guess is None
+    _keep_minima(engine, policy.code not in (FCFS, CONSERVATIVE) or (changing is not None and plan is None))
     return state._replace(shadow=shadow, plan=plan, order=changing, guess=guess)
+
+
+def _keep_minima(engine: Engine, are_needed: bool) -> None:
+    """Have the queue know the least sizes and estimates, which costs every arrival and start, where somebody asks."""
+    core = engine.core
+    clock = core.clock[0]
+    had_them, clock["has_minima"] = bool(clock["has_minima"]), are_needed
+    waiting = engine.waiting_jobs()
+    if are_needed and not had_them and waiting:
+        empty_slots(core, int(clock["first"]), len(core.waiting) - 1)
+        for job in waiting:
+            fill_slot(core, job)
 
 
 def _deal_slots(engine: Engine, order: QueueOrder, guess: Guess | None) -> Order | None:

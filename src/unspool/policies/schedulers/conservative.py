@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from unspool.engine.bitset import WORD, lowest
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, start_held
 from unspool.engine.profile import (
@@ -14,12 +15,12 @@ from unspool.engine.profile import (
     drop_the_past,
     earliest_fit,
     is_blocked_after,
-    is_blocked_before,
     last_step_before,
     move_span,
+    room_before,
     take_span,
 )
-from unspool.engine.queue import next_waiting
+from unspool.engine.queue import next_waiting, waits_at
 from unspool.engine.running import renew_overdue
 from unspool.engine.starts import start_by_count
 from unspool.engine.state import KEPT, NEVER, NOT_NEEDED, SPOILT, Array, Core, Later, Place, Plan
@@ -194,47 +195,100 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
 
     A job that fits no earlier keeps its place. Where cores in all decide, it had no earlier fit at the last pass, so a
     new one begins before the end of the time that became free since then; jobs behind it in this order free time after
-    its plan only, where its own cores are. Nearly all searches would be in vain, which one look at the profile tells:
-    an earlier fit is over before the lack of cores that comes right before the job's own start; and where its start
-    lies behind the freed time, there was such a lack and still is, so that the fit is over before the first one there.
+    its plan only, where its own cores are. So one look at the profile nearly always tells its new start, or that there
+    is none: the room right before its old start is its own, and an earlier fit is over before the lack of cores that
+    comes before this room. Where its start lies behind the freed time, there is no such room, and a fit is over before
+    the first lack there too; those that are too long or too wide for it are told a word of them at a time.
     """
     clock, plans, times, gains = core.clock, plan.plans, plan.times, plan.gains
     now = clock[0]["now"]
     freed_until = clock[0]["freed_until"] if later is None else NEVER
+    count = clock[0]["plans"]
     step = clock[0]["steps"]
-    free = gains[step]
-    for at in range(clock[0]["plans"]):
-        its = np.uint64(at)
-        start, size, estimate = plans[its]["start"], plans[its]["size"], plans[its]["estimate"]
-        while times[np.uint64(step - 1)] < start and times[np.uint64(step - 1)] <= freed_until:
-            step -= 1
-            free += gains[np.uint64(step)]
-        if start > freed_until:
-            is_vain = is_blocked_after(times, gains, step, free, size, now + estimate)
+    free = most = gains[step]
+    at = first = left = 0  # `left` are those of a word, from `first` on, that are to be looked at
+    while left != 0 or at < count:
+        if left == 0:
+            which = at
+            start = plans[np.uint64(which)]["start"]
+            while times[np.uint64(step - 1)] < start and times[np.uint64(step - 1)] <= freed_until:
+                step -= 1
+                free += gains[np.uint64(step)]
+                most = max(most, free)
+            if start > freed_until:
+                first = at
+                at = min(first + WORD, count)
+                left = _short_and_narrow(plans, first, at, now, most)
+                continue
+            at += 1
+            size, estimate = plans[np.uint64(which)]["size"], plans[np.uint64(which)]["estimate"]
+            if size > most:
+                continue
+            begin, is_earliest, until = room_before(clock, times, gains, step, free, size, now + estimate)
+            is_vain = is_earliest and begin < step
         else:
-            is_vain = is_blocked_before(clock, times, gains, step, free, size, now + estimate)
+            which = first + lowest(left)
+            left &= left - 1
+            its = np.uint64(which)
+            start, size, estimate = plans[its]["start"], plans[its]["size"], plans[its]["estimate"]
+            is_vain = is_blocked_after(times, gains, step, free, size, now + estimate)
+            begin, is_earliest, until = step - 1, False, freed_until
         if is_vain:
             continue
-        job = plans[its]["job"]
-        best = _find_start(core, place, later, plan, job, job, now, min(start, freed_until), start)
+        best, end = start, min(start, freed_until)
+        if later is None:  # else machines must be found, too
+            best = times[np.uint64(begin)] if begin >= step else start
+            end = min(best, until)
+        if later is not None or not is_earliest:
+            begin = clock[0]["steps"]
+            job = plans[np.uint64(which)]["job"]
+            best = _find_start(core, place, later, plan, job, job, now, end, best)
         if best < start:
-            _bring_forward(core, place, later, plan, at, best)
+            _bring_forward(core, place, later, plan, which, best, step, begin)
             # What is free right before its old start has changed by this job alone; where it is not known, begin anew.
             if start > freed_until:
+                at = which + 1
+                left = 0
                 step = clock[0]["steps"]
-                free = gains[step]
+                free = most = gains[step]
             else:
-                step = last_step_before(clock, times, start)
+                step = last_step_before(clock, times, start, step + 2)  # so much further may it stand now
                 free -= size if best + estimate >= start else 0
             freed_until = max(freed_until, start + estimate)
 
 
+@inlined
+def _short_and_narrow(plans: Array, first: int, last: int, now: float, most: int) -> int:
+    """Which plans, from first to before last, have at most so many cores and, begun now, are over before their start.
+
+    No branch depends on what is found.
+    """
+    found = 0
+    for at in range(first, last):
+        its = np.uint64(at)
+        may_move = (plans[its]["size"] <= most) & (now + plans[its]["estimate"] < plans[its]["start"])
+        found |= int(may_move) << (at - first)
+    return found
+
+
 @compiled
-def _bring_forward(core: Core, place: Place | None, later: Later | None, plan: Plan, at: int, start: float) -> None:
-    """Lift a plan out and put it at an earlier start."""
+def _bring_forward(
+    core: Core,
+    place: Place | None,
+    later: Later | None,
+    plan: Plan,
+    at: int,
+    start: float,
+    near_before: int,
+    near_start: int,
+) -> None:
+    """Lift a plan out and put it at an earlier start.
+
+    The positions are of steps of the profile that are not later than its present start, and the new one.
+    """
     before, estimate, size = plan.plans[at]["start"], plan.plans[at]["estimate"], plan.plans[at]["size"]
     if before < NEVER:
-        move_span(core.clock, plan.times, plan.gains, before, start, estimate, size)
+        move_span(core.clock, plan.times, plan.gains, before, start, estimate, size, near_before, near_start)
         let_go(core, later, plan, plan.plans[at]["job"])
     else:
         take_span(core.clock, plan.times, plan.gains, start, start + estimate, size)
@@ -255,7 +309,8 @@ def _move_in_queue_order(core: Core, place: Place | None, later: Later | None, p
             start = plan.held[job]["start"]
             best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start, start)
             if best < start:
-                _bring_forward(core, place, later, plan, _position(clock, plan.plans, start, job), best)
+                last = clock[0]["steps"]
+                _bring_forward(core, place, later, plan, _position(clock, plan.plans, start, job), best, last, last)
         slot = next_waiting(core, slot + 1)
 
 
@@ -280,10 +335,11 @@ def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: P
     """Promise new jobs their starts; who may start now does so, if nobody else is about to, who may come before it."""
     clock, plans = core.clock, plan.plans
     now = clock[0]["now"]
-    slot = clock[0]["fresh"] - 1
+    slot = clock[0]["fresh"]
     clock[0]["fresh"] = len(core.waiting)
     while clock[0]["queued"] > clock[0]["plans"]:
-        slot = next_waiting(core, slot + 1)
+        if not waits_at(core, slot):
+            slot = next_waiting(core, slot + 1)
         job = core.waiting[slot]["job"]
         if core.fate[job]["planned_end"] == 0.0:
             size, start = core.jobs[job]["size"], now
@@ -301,6 +357,7 @@ def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: P
                 clock[0]["plans"] = at + 1
                 _write(core, plans, at, job)
                 _put(core, place, later, plan, at, start)
+        slot += 1
 
 
 @inlined
