@@ -1,5 +1,7 @@
 """Workloads and platforms for Hypothesis: few jobs with many ties, on platforms that are short of everything."""
 
+import math
+
 import polars as pl
 from hypothesis import strategies as st
 
@@ -116,19 +118,32 @@ def _platform(fleet, selection, split, licences):
     return as_platform(fleet, partitions=partitions, selection=selection, licences=dict.fromkeys(LICENCES, licences))
 
 
-def unit_of(job):
+def unit_of(job, platform):
     """(units, need of one unit as cores, bytes and GPUs, whether each needs a machine of its own) of a job."""
-    if job.get("machines"):
-        units, distinct = job["machines"], True
-    else:
-        units, distinct = job.get("gpus") or job["cores"], False
-    amounts = (job["cores"], job.get("memory") or 0, job.get("gpus") or 0)
-    return units, tuple(-(-amount // units) for amount in amounts), distinct
+    cores, memory, gpus = job["cores"], job.get("memory") or 0, job.get("gpus") or 0
+    if machines := job.get("machines"):
+        return machines, tuple(-(-amount // machines) for amount in (cores, memory, gpus)), True
+    units = gpus or cores
+    parts = math.gcd(cores, gpus)
+    if parts < gpus and any(
+        cores // parts <= has[0] and memory // parts <= has[1] and gpus // parts <= has[2]
+        for has in machines_for(job, platform)
+    ):
+        units = parts
+    return units, (-(-cores // units), memory // units, gpus // units), False
 
 
-def asked_of_twin(job):
+def machines_for(job, platform):
+    """(cores, bytes, GPUs) of each machine that a job may use."""
+    if job.get("partition") not in (None, *(partition.name for partition in platform.partitions)):
+        return []
+    ranges = platform.ranges(job.get("partition"))
+    return [has for at, has in enumerate(capacities(platform)) if any(first <= at <= last for first, last in ranges)]
+
+
+def asked_of_twin(job, platform):
     """A job as the twin on machines wants it."""
-    units, need, distinct = unit_of(job)
+    units, need, distinct = unit_of(job, platform)
     times = {"submit": job["submit"], "run": job["run"], "estimate": job["walltime"]}
     return {**times, "units": units, "need": need, "distinct": distinct}
 

@@ -61,6 +61,7 @@ def test_names_of_other_packages_are_found_and_ours_come_first(tmp_path, monkeyp
         ("esay:depth=3", "unknown scheduler 'esay'; did you mean 'easy'?"),
         (":decide", "unknown scheduler ''."),
         ("easy:depth", "'easy:depth': 'depth' does not read as key=value"),
+        ("easy:order=sjf,order=ljf", "'easy:order=sjf,order=ljf': the parameter order is given twice; give it once"),
         ("easy:depth=3", "'easy:depth=3': unknown parameter 'depth'. Known: order, power_cap, predictor, sleep_after"),
         ("nowhere_at_all:decide", "cannot load decide from nowhere_at_all: No module named 'nowhere_at_all'"),
         ("plugin_bad.py:decide", "cannot load decide from plugin_bad.py: .*; leave .py out"),

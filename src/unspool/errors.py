@@ -68,11 +68,14 @@ class UnknownName(InputError):  # noqa: N818  (it is the name that is wrong)
 
     >>> str(UnknownName("policy", "esay", ["fcfs", "easy"]))
     "unknown policy 'esay'; did you mean 'easy'? Known: easy, fcfs"
+    >>> str(UnknownName("policy", "EASY", ["fcfs", "easy"]))
+    "unknown policy 'EASY'; did you mean 'easy'? Known: easy, fcfs"
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], otherwise: str = "") -> None:
         names = sorted(known)
-        near = get_close_matches(name, names, n=1, cutoff=0.5)
+        same = [each for each in names if each.casefold() == name.casefold()]
+        near = same or get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"; did you mean '{near[0]}'?" if near else "."
         offered = ", ".join([*names, otherwise] if otherwise else names)
         super().__init__(f"unknown {kind} '{shown(name)}'{hint} Known: {offered}")

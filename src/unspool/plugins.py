@@ -251,6 +251,8 @@ def parameters_of(text: str, whole: str) -> dict[str, Any]:
         key, equals, value = part.partition("=")
         if not equals or not key.isidentifier():
             raise InputError(f"'{whole}': '{part}' does not read as key=value")
+        if key in parameters:
+            raise InputError(f"'{whole}': the parameter {key} is given twice; give it once")
         parameters[key] = _value(value)
     return parameters
 

@@ -117,7 +117,7 @@ def test_an_unsorted_log_is_sorted_and_it_is_said(unspool, write):
 def test_notes_of_the_engine_are_told_once(unspool, write):
     log = write("log.csv", "job_id,submit_time,run_time,cores,gpus\na,0,1,1,2\n")
     said = unspool("run", log, "-p", 4, "--policy", "fcfs", "--policy", "easy")
-    assert said.err == "1 jobs ask for GPUs, which this platform does not model: not looked at\n"
+    assert said.err == "1 job asks for GPUs, which this platform does not model: not looked at\n"
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,8 @@ def test_circle_is_rejected_with_the_reason_and_the_run_goes_on():
     result = run(jobs, "1", "fcfs")
     assert result.jobs.select("job_id", "start_time").rows() == [("d", 3)]
     assert result.rejected.rows() == [
-        (line, job_id, "waits for jobs that wait for it") for line, job_id in ((1, "a"), (2, "b"), (3, "c"))
+        (line, job_id, "depends on jobs that wait for one another or for themselves")
+        for line, job_id in ((1, "a"), (2, "b"), (3, "c"))
     ]
     assert result.counts["rejected_jobs"] == 3
 
@@ -87,6 +88,7 @@ def test_job_behind_a_circle_is_rejected_too():
     result = run(jobs, "1", "fcfs")
     assert result.jobs["job_id"].to_list() == ["d"]
     assert sorted(result.rejected["job_id"]) == ["a", "b", "c"]
+    assert set(result.rejected["reason"]) == {"depends on jobs that wait for one another or for themselves"}
 
 
 def test_dependents_of_a_job_too_large_for_the_platform_do_not_wait_for_it():

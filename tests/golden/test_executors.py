@@ -179,7 +179,7 @@ def test_two_parts_of_a_job_get_a_message_each():
 def test_a_job_that_nobody_answers_ends_with_its_walltime_or_is_named():
     script = Script().at(0, Start("a"))
     assert played([(0, 1, 9, "r")], ANSWERS, script.copy()) == [(0, 9.0, "walltime", -1)]
-    with pytest.raises(RunError, match="nothing is left to happen, but 1 jobs run for ever: a"):
+    with pytest.raises(RunError, match="nothing is left to happen, but 1 job runs for ever: a"):
         played([(0, 1, None, "r")], ANSWERS, script)
 
 

@@ -108,6 +108,16 @@ def test_memory_of_a_job_that_is_split_goes_with_its_cores():
     assert placements(result) == {"a": {0: 2, 1: 2}, "b": {0: 1}}
 
 
+def test_job_may_have_all_the_memory_of_a_machine_whatever_its_cores():
+    # 1 GiB for 3 cores is no whole number of bytes a core.
+    assert starts(workload([(0, 10, 3, 10)], memory_bytes=[GIB]), "1x4:1GiB", "fcfs") == [0]
+
+
+def test_two_jobs_with_half_of_the_memory_each_fit_on_a_machine():
+    jobs = workload([(0, 10, 3, 10), (0, 10, 3, 10)], memory_bytes=[4 * GIB, 4 * GIB])
+    assert starts(jobs, "1x6:8GiB", "fcfs") == [0, 0]
+
+
 def test_job_without_memory_shares_a_machine_whose_memory_is_used_up():
     jobs = workload([(0, 10, 1, 10), (0, 10, 1, 10)], memory_bytes=[8 * GIB, None])
     assert starts(jobs, "1x4:8GiB", "fcfs") == [0, 0]
@@ -129,6 +139,30 @@ def test_gpus_of_a_job_go_to_several_machines_with_their_cores():
     result = run(jobs, "2x4:2gpu", "fcfs")
     assert result.jobs["start_time"].to_list() == [0, 0]
     assert placements(result) == {"a": {0: 2, 1: 1}, "b": {1: 1}}
+
+
+def test_gpus_and_cores_that_do_not_divide_make_equal_parts_for_which_there_are_machines():
+    # a: twice 52 cores and 3 GPUs. b: 4 cores and 3 GPUs as they are.
+    jobs = workload([(0, 10, 104, 10), (0, 10, 4, 10)], gpus=[6, 3])
+    result = run(jobs, "2x54:4gpu", "fcfs")
+    assert result.jobs.select("start_time", "cores").rows() == [(0, 104), (10, 4)]
+    assert placements(result) == {"a": {0: 1, 1: 1}, "b": {0: 1}}
+
+
+def test_gpus_and_cores_of_which_no_machine_holds_an_equal_part_are_a_unit_a_gpu():
+    # 7 cores and 8 GPUs have no equal parts but the whole; so each GPU gets a core.
+    result = run(workload([(0, 10, 7, 10)], gpus=[8]), "2x8:4gpu", "fcfs")
+    assert result.jobs["cores"].to_list() == [8]
+    assert placements(result) == {"a": {0: 4, 1: 4}}
+
+
+def test_equal_parts_are_looked_for_on_machines_of_the_partition():
+    groups = (MachineGroup(MachineType("thin", 4, gpus=2), 3), MachineGroup(MachineType("fat", 8, gpus=4), 1))
+    platform = Platform(groups, (Partition("thin", ("thin",)), Partition("fat", ("fat",))))
+    jobs = workload([(0, 10, 5, 10), (0, 10, 5, 10)], gpus=[3, 3], partition=["thin", "fat"])
+    result = run(jobs, platform, "fcfs")
+    assert result.jobs["cores"].to_list() == [6, 5]
+    assert placements(result) == {"a": {0: 2, 1: 1}, "b": {3: 1}}
 
 
 def test_job_that_asks_for_two_machines_gets_two():

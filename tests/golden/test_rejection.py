@@ -32,19 +32,23 @@ def test_log_of_which_nothing_can_run_gives_an_empty_result(cluster):
 
 def test_memory_that_no_machine_has_is_a_reason():
     jobs = workload([(0, 1, 1, 1), (0, 1, 1, 1)], memory_bytes=[9 * GIB, 8 * GIB])
-    assert reasons(jobs, "2x4:8GiB") == {
-        "a": "asks for 1 units of 1 cores with 9 GiB; the empty platform has room for 0"
-    }
+    assert reasons(jobs, "2x4:8GiB") == {"a": "asks for 1 unit of 1 core with 9 GiB; the empty platform has room for 0"}
 
 
 def test_more_machines_than_there_are_is_a_reason():
     jobs = workload([(0, 1, 3, 1), (0, 1, 2, 1)], machines=[3, 2])
-    assert reasons(jobs, "2x4") == {"a": "asks for 3 machines of 1 cores; the empty platform has room for 2"}
+    assert reasons(jobs, "2x4") == {"a": "asks for 3 machines of 1 core; the empty platform has room for 2"}
 
 
 def test_machines_with_more_cores_than_any_has_is_a_reason():
     jobs = workload([(0, 1, 10, 1), (0, 1, 8, 1)], machines=[2, 2])
     assert reasons(jobs, "3x4") == {"a": "asks for 2 machines of 5 cores; the empty platform has room for 0"}
+
+
+def test_consumables_that_no_machine_has_are_part_of_the_reason():
+    platform = Platform((MachineGroup(MachineType("m", 4, consumables={"fpga": 1}), 2),))
+    jobs = workload([(0, 1, 1, 1), (0, 1, 1, 1)], licences=["fpga:2", "fpga"])
+    assert reasons(jobs, platform) == {"a": "asks for 1 unit of 1 core and 2 fpga; the empty platform has room for 0"}
 
 
 def test_gpus_on_machines_without_any_are_a_reason():
@@ -54,7 +58,7 @@ def test_gpus_on_machines_without_any_are_a_reason():
 def test_pool_does_not_look_at_gpus_and_says_so():
     result = run(workload([(0, 1, 1, 1), (0, 1, 1, 1)], gpus=[1, 0]), "4", "fcfs")
     assert len(result.jobs) == 2
-    assert result.notes == ("1 jobs ask for GPUs, which this platform does not model: not looked at",)
+    assert result.notes == ("1 job asks for GPUs, which this platform does not model: not looked at",)
 
 
 def test_unknown_partition_is_a_reason_that_names_the_nearest():
@@ -68,7 +72,7 @@ def test_job_larger_than_its_partition_is_rejected():
     groups = (MachineGroup(MachineType("thin", 2), 1), MachineGroup(MachineType("fat", 8), 1))
     platform = Platform(groups, (Partition("thin", ("thin",)), Partition("all", ("thin", "fat"))))
     jobs = workload([(0, 1, 3, 1), (0, 1, 3, 1)], partition=["thin", "all"])
-    assert reasons(jobs, platform) == {"a": "asks for 3 units of 1 cores; the empty platform has room for 2"}
+    assert reasons(jobs, platform) == {"a": "asks for 3 units of 1 core; the empty platform has room for 2"}
 
 
 def test_more_licences_than_the_platform_has_is_a_reason():

@@ -48,8 +48,8 @@ class Fcfs:
     def asked(self, job):
         if not self.machines:
             return {"units": job.cores, "need": (1,), "distinct": False}
-        amounts = (job.cores, job["memory_bytes"] or 0, job["gpus"] or 0)
-        need = tuple(-(-amount // job.units) for amount in amounts)
+        memory = -(job["memory_bytes"] or 0) if job["machines"] else job["memory_bytes"] or 0  # rounded up, or down
+        need = (-(-job.cores // job.units), abs(memory // job.units), -(-(job["gpus"] or 0) // job.units))
         return {"units": job.units, "need": need, "distinct": bool(job["machines"])}
 
     def start(self, job, placement, free, view):

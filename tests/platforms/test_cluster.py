@@ -168,7 +168,11 @@ def test_neither_a_text_nor_a_file_shows_the_three_forms(tmp_path):
         ("{}", ": expected either pool (a number of cores) or machines (a list)"),
         ("{pool: 0}", ": a pool of this many cores; expected 1 to"),
         ("{pool: 4, partitions: [{name: p, machines: []}]}", ": a pool has no partitions; list machines instead"),
-        ("", ": expected `object`, got `null`"),
+        ("", ": is empty; expected the keys name, pool, machines, "),
+        (
+            "{machines: [{type: a, cores: 4}], partitions: [{name: 1, machines: [a]}]}",
+            ": key partitions[0].name: expected `str`, got `int`; put it in quotes",
+        ),
         ("a: [", ": not valid YAML: "),
     ],
 )

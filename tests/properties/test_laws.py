@@ -68,7 +68,7 @@ def test_no_machine_gives_out_more_than_it_has(policy, jobs, platform):
         used = [[0, 0, 0] for _ in has]
         licences = dict.fromkeys(platform.licences, 0)
         for job in in_use(attempts, time):
-            need = unit_of(jobs[job])[1]
+            need = unit_of(jobs[job], platform)[1]
             for machine, units in placed[str(job)].items():
                 for resource, amount in enumerate(need):
                     used[machine][resource] += units * amount
@@ -88,7 +88,7 @@ def test_job_gets_as_many_units_as_it_asks_for_where_it_may_run(policy, jobs, pl
     result = run(as_workload(jobs), platform, policy)
     default = next((p.name for p in platform.partitions if p.default), None)
     for name, placement in placements(result).items():
-        units, _, distinct = unit_of(jobs[int(name)])
+        units, _, distinct = unit_of(jobs[int(name)], platform)
         assert sum(placement.values()) == units
         assert not distinct or set(placement.values()) == {1}
         ranges = platform.ranges(jobs[int(name)].get("partition") or default)
@@ -178,7 +178,7 @@ def test_built_in_called_from_python_gives_the_same_journal(policy, jobs, fleet)
 
 def fits(has, used, job, platform, licences_left):
     """Whether a job has room beside what is used, whatever the order in which machines are tried."""
-    units, need, distinct = unit_of(job)
+    units, need, distinct = unit_of(job, platform)
     if any(amount > licences_left[name] for name, amount in licences_of(job).items()):
         return False
     ranges = platform.ranges(job.get("partition"))
@@ -204,7 +204,9 @@ def promise(jobs, platform, attempts, placed, time, head):
         for end, job in running:
             if end > expected_end:
                 for machine, units in placed[str(job)].items():
-                    used[machine] = [u + units * n for u, n in zip(used[machine], unit_of(jobs[job])[1], strict=True)]
+                    used[machine] = [
+                        u + units * n for u, n in zip(used[machine], unit_of(jobs[job], platform)[1], strict=True)
+                    ]
                 for name, amount in licences_of(jobs[job]).items():
                     left[name] -= amount
         if fits(has, used, jobs[head], platform, left):
@@ -280,7 +282,7 @@ def test_conservative_never_starts_a_job_later_than_its_first_plan_on_machines(j
     jobs = [{**job, "gpus": job.get("gpus") or 1} for job in jobs]
     platform = as_platform(fleet)
     result = run(as_workload(jobs), platform, "conservative")
-    asked = {job: asked_of_twin(jobs[job]) for job in sorted(job for _, _, job in held(result))}
+    asked = {job: asked_of_twin(jobs[job], platform) for job in sorted(job for _, _, job in held(result))}
     plans = _MachinePlans(list(asked.values()), capacities(platform))
     plans.run()
     first = dict(zip(asked, (plans.first[at] for at in range(len(asked))), strict=True))

@@ -107,13 +107,14 @@ def test_orders_and_their_twins_agree_on_machines(order, way, jobs, whose, fleet
     # A GPU for everybody: then machines decide, and not the number of cores.
     platform = as_platform([(count, cores, memory, gpus + 1) for count, cores, memory, gpus in fleet])
     jobs = [{**job, "gpus": job.get("gpus") or 1, "memory": None} for job in owned(jobs, whose)]
-    jobs = [{**job, "cores": unit_of(job)[0] * unit_of(job)[1][0]} for job in jobs]  # shares are whole cores
+    each = [unit_of(job, platform) for job in jobs]
+    jobs = [{**job, "cores": units * need[0]} for job, (units, need, _) in zip(jobs, each, strict=True)]
     empty = [[group.machine.cores, 0, group.machine.gpus] for group in platform.groups for _ in range(group.count)]
-    jobs = [job for job in jobs if machines.first_fit(empty, asked_of_twin(job)) is not None]
+    jobs = [job for job in jobs if machines.first_fit(empty, asked_of_twin(job, platform)) is not None]
     if not jobs:
         return
     result = run(as_workload(jobs), platform, backfilling(way, order), seed=SEED)
-    asked = [asked_of_twin(job) for job in jobs]
+    asked = [asked_of_twin(job, platform) for job in jobs]
     expected = machines.simulate(asked, empty, way, in_plain_python(order, jobs, platform.cores))
     assert schedule(result) == [(start, finish) for start, finish, _ in expected]
 

@@ -79,9 +79,9 @@ def test_engine_and_twin_agree_on_a_busy_log(cluster, policy):
     assert schedule(result) == twin.simulate(jobs, 64, policy)
 
 
-def is_countable(jobs, fleet):
+def is_countable(jobs, fleet, platform):
     """Whether any free cores will do: plans then hold a number of cores, and the twin on machines does not apply."""
-    plain = all(unit_of(job)[1] == (1, 0, 0) for job in jobs)
+    plain = all(unit_of(job, platform)[1] == (1, 0, 0) for job in jobs)
     one_core = all(cores == 1 for _, cores, _, _ in fleet)
     return plain and (one_core or not any(job.get("machines") for job in jobs))
 
@@ -92,13 +92,13 @@ def is_countable(jobs, fleet):
 def test_engine_and_twin_on_machines_agree(policy, jobs, fleet):
     platform = as_platform(fleet)
     empty = capacities(platform)
-    asked = [asked_of_twin(job) for job in jobs]
+    asked = [asked_of_twin(job, platform) for job in jobs]
     fits = [machines.first_fit([list(machine) for machine in empty], job) is not None for job in asked]
     result = run(as_workload(jobs), platform, policy)
     assert result.rejected["job_id"].to_list() == [str(at) for at, ok in enumerate(fits) if not ok]
     models_memory = any(memory for _, _, memory, _ in fleet)
     runs = [job if models_memory else {**job, "memory": None} for job, ok in zip(jobs, fits, strict=True) if ok]
-    if policy == "conservative" and is_countable(runs, fleet):
+    if policy == "conservative" and is_countable(runs, fleet, platform):
         return
     expected = machines.simulate([job for job, ok in zip(asked, fits, strict=True) if ok], empty, policy)
     placed = placements(result)

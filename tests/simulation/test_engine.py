@@ -8,7 +8,7 @@ from tests.oracles.policies import Easy as PlainEasy
 from tests.oracles.policies import Fcfs as PlainFcfs
 from tests.strategies import as_jobs, as_workload, rows
 
-from unspool.errors import DecisionError, RunError
+from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.platforms import read_platform
 from unspool.policies.base import Annotate, Kill, Reject, Start, WakeAt
@@ -258,6 +258,12 @@ REFUSED = [
     ("2x2", [Start("a", {0: 2, 1: 2})], r"Start\('a'\): 4 units placed; the job has 3"),
     ("2x2", [Start("a", {0: 3, 1: 0})], r"Start\('a'\) at 0 s: 3 units on machine 0: 2 fit"),
     ("2x2", [Start("a", [])], r"Start\('a'\): 0 units placed; the job has 3"),
+    ("2x2", [Start("a", [0, 0])], r"Start\('a'\): machine 0 is named twice"),
+    ("2x2", [Start("a", ["x"])], r"Start\('a'\): 'x' is no machine or unit; expected whole numbers"),
+    ("2x2", [Start("a", [0.5])], r"Start\('a'\): 0.5 is no machine or unit"),
+    ("2x2", [Start("a", {0: 1.5, 1: 1.5})], r"Start\('a'\): 1.5 is no machine or unit"),
+    ("2x2", [Start("a", 7)], r"Start\('a'\): there is no machine 7"),
+    ("4", [Start("a", at=float("nan"))], r"`at` is a time in seconds"),
     ("4", [Kill("a")], r"Kill\('a'\) at 0 s: the job is not running"),
     ("4", [Start("a"), Reject("a")], r"Reject\('a'\) at 0 s: the job is not waiting"),
     ("4", [Reject("b"), Start("b")], r"Start\('b'\) at 0 s: the job is not waiting"),
@@ -276,6 +282,25 @@ def test_decision_that_the_rules_forbid_is_named(platform, decisions, message):
     engine.advance()
     with pytest.raises(DecisionError, match=message):
         engine.apply(decisions)
+
+
+@pytest.mark.parametrize("ready_at", [float("nan"), float("inf")])
+def test_policy_must_be_ready_some_time(ready_at):
+    engine = engine_of([(0, 9, 3, 9), (0, 9, 3, 9)])
+    engine.advance()
+    with pytest.raises(DecisionError, match=f"ready_at is {ready_at}; expected a time in seconds"):
+        engine.apply([Start("a")], ready_at=ready_at)
+
+
+def test_decision_before_the_first_instant_is_told_so():
+    with pytest.raises(DecisionError, match=r"Start\('a'\) before the first advance\(\): the job is not waiting"):
+        engine_of([(0, 9, 3, 9)]).apply([Start("a")])
+
+
+@pytest.mark.parametrize("policy", [None, 5, 4.5])
+def test_policy_that_is_none_is_refused(policy):
+    with pytest.raises(InputError, match="expected a name, a function of a view, or an object with decide"):
+        run(workload([(0, 9, 3, 9)]), 4, policy)
 
 
 def test_error_names_a_job_that_was_given_as_an_object():

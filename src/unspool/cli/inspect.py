@@ -20,7 +20,7 @@ from unspool.model.cloud import Cloud
 from unspool.model.network import Network
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.units import format_bytes, format_duration
+from unspool.units import counted, format_bytes, format_duration
 from unspool.workloads import read_workload
 
 __all__ = ["inspect", "log_facts", "platform_facts", "shown_fact"]
@@ -125,9 +125,10 @@ def platform_facts(platform: Platform) -> dict[str, Any]:
         "cores": platform.cores,
         "machines": "none: a pool of cores" if platform.is_pool else platform.machine_count,
         "types": {
-            group.machine.name: f"{group.count} x {group.machine.cores} cores"
+            group.machine.name: f"{group.count} x {counted(group.machine.cores, 'core')}"
             + (f", {format_bytes(group.machine.memory_bytes)}" if group.machine.memory_bytes else "")
-            + (f", {group.machine.gpus} GPUs" if group.machine.gpus else "")
+            + (f", {counted(group.machine.gpus, 'GPU')}" if group.machine.gpus else "")
+            + "".join(f", {amount:g} {name}" for name, amount in group.machine.consumables.items())
             for group in platform.groups
         },
         "partitions": {partition.name: list(partition.groups) for partition in platform.partitions},

@@ -1,7 +1,8 @@
 """What jobs ask of machines, as a few distinct shapes: so many units, each with so much of every resource.
 
-A job that asks for machines has one unit a machine. A job that asks for a total has one unit a GPU, or else one a core,
-and its units may share machines. Shares are rounded up to whole cores, bytes and GPUs.
+A job that asks for machines has one unit a machine; shares are rounded up to whole cores, bytes and GPUs. A job that
+asks for a total has one unit a GPU, or else one a core, and its units may share machines. They ask for no more memory
+than the job, so that it may have all of a machine's; nor for more cores, if a machine has room for an equal part.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import polars as pl
 from unspool.errors import InputError, UnknownName
 from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
+from unspool.units import counted
 
 __all__ = ["CORES", "GPUS", "MEMORY", "Asked", "capacity_of", "consumable_names", "distinct_shapes", "shapes_of"]
 
@@ -74,13 +76,14 @@ def distinct_shapes(workload: Workload, platform: Platform) -> Asked:
     if not platform.partitions:
         jobs = jobs.with_columns(partition=pl.lit(None, pl.String))
     machines = pl.col("machines").fill_null(0) if not platform.is_pool else pl.lit(0)
-    gpus = pl.col("gpus").fill_null(0)
-    units = pl.when(machines > 0).then(machines).when(gpus > 0).then(gpus).otherwise(pl.col("cores"))
+    gpus, memory = pl.col("gpus").fill_null(0), pl.col("memory_bytes").fill_null(0)
+    parts = pl.lit(_parts_with_gpus(jobs, platform))
+    units = pl.when(machines > 0).then(machines).when(gpus > 0).then(parts).otherwise(pl.col("cores"))
     keyed = jobs.select(
         units=units,
         distinct=machines > 0,
         cores=_share(pl.col("cores"), units),
-        memory=_share(pl.col("memory_bytes").fill_null(0), units),
+        memory=pl.when(machines > 0).then(_share(memory, units)).otherwise(memory // units),
         gpus=_share(gpus, units),
         licences=pl.col("licences"),
         partition=pl.col("partition"),
@@ -94,6 +97,26 @@ def distinct_shapes(workload: Workload, platform: Platform) -> Asked:
     return _resolve(shapes, shape_of_job.cast(pl.Int64).to_numpy(), platform, tuple(notes))
 
 
+def _parts_with_gpus(jobs: pl.DataFrame, platform: Platform) -> pl.Series:
+    """How many units a total with GPUs makes: one a GPU, where that divides the cores.
+
+    Else as many as divide both, if there is a machine for one of them: 104 cores and 6 GPUs are twice 52 and 3.
+    """
+    cores, gpus, memory = jobs.select(pl.col("cores", "gpus", "memory_bytes").fill_null(0)).to_numpy().T
+    parts: np.ndarray[tuple[int], np.dtype[np.int64]] = gpus.copy()
+    uneven = np.flatnonzero((gpus > 0) & (cores % np.maximum(gpus, 1) != 0))
+    equal = np.gcd(cores[uneven], gpus[uneven])
+    a_part = np.stack([cores[uneven], memory[uneven], gpus[uneven]]) // equal
+    names = jobs["partition"].gather(uneven).to_list()
+    firsts = platform.first_ids()
+    for name in {None, *(known.name for known in platform.partitions)}.intersection(names):
+        has = [capacity_of(platform.groups[firsts.index(first)].machine, ()) for first, _ in platform.ranges(name)]
+        fits = [(a_part <= np.array(machine)[:, None]).all(axis=0) for machine in has]
+        chosen = np.any(fits, axis=0) & np.array([of_job == name for of_job in names])
+        parts[uneven[chosen]] = equal[chosen]
+    return pl.Series(parts)
+
+
 def _share(total: pl.Expr, units: pl.Expr) -> pl.Expr:
     return (total + units - 1) // units
 
@@ -101,7 +124,8 @@ def _share(total: pl.Expr, units: pl.Expr) -> pl.Expr:
 def _leave_out(jobs: pl.DataFrame, column: str, asks: pl.Expr, what: str, notes: list[str]) -> pl.DataFrame:
     count = len(jobs.filter(asks))
     if count:
-        notes.append(f"{count} jobs ask for {what}, which this platform does not model: not looked at")
+        ask = "asks" if count == 1 else "ask"
+        notes.append(f"{counted(count)} {ask} for {what}, which this platform does not model: not looked at")
     return jobs.with_columns(pl.lit(None, jobs.schema[column]).alias(column))
 
 
@@ -189,13 +213,16 @@ def _with_reasons(asked: Asked, platform: Platform) -> Asked:
 
 
 def _why_too_large(asked: Asked, shape: int, room: int, platform: Platform) -> str:
-    cores = int(asked.units[shape] * asked.need[shape, CORES])
-    if cores > platform.cores:
-        return f"asks for {cores} cores; the platform has {platform.cores}"
-    of = f"{asked.need[shape, CORES]:g} cores"
-    if asked.need[shape, MEMORY]:
-        of += f" with {asked.need[shape, MEMORY] / (1 << 30):g} GiB"
-    if asked.need[shape, GPUS]:
-        of += f" and {asked.need[shape, GPUS]:g} GPUs"
-    where = "machines" if asked.distinct[shape] else "units"
-    return f"asks for {asked.units[shape]} {where} of {of}; the empty platform has room for {room}"
+    units, need = int(asked.units[shape]), asked.need[shape]
+    if need[CORES] == 1 and not asked.distinct[shape] and units > platform.cores:
+        return f"asks for {counted(units, 'core')}; the platform has {platform.cores:,}"
+    of = counted(int(need[CORES]), "core")
+    if need[MEMORY]:
+        of += f" with {need[MEMORY] / (1 << 30):g} GiB"
+    if need[GPUS]:
+        of += f" and {counted(int(need[GPUS]), 'GPU')}"
+    of += "".join(
+        f" and {amount:g} {name}" for name, amount in zip(consumable_names(platform), need[3:], strict=True) if amount
+    )
+    what = counted(units, "machine" if asked.distinct[shape] else "unit")
+    return f"asks for {what} of {of}; the empty platform has room for {room:,}"

@@ -89,7 +89,11 @@ def _key_error(message: str, struct: type[msgspec.Struct], where: str) -> InputE
     if choice:
         values = [str(value) for value in _kind_at(struct, key).values]
         return InputError(f"{where}: key {key}: {UnknownName('value', choice[1], values)}")
+    if not key and what.endswith("got `null`"):
+        return InputError(f"{where}: is empty; expected the keys {', '.join(_keys(struct))}")
     told = what.replace(" | null", "")
+    if what.startswith("Expected `str") and not what.endswith(("`array`", "`object`", "`null`")):
+        told += "; put it in quotes"
     return InputError(f"{where}: {f'key {key}: ' if key else ''}{told[:1].lower()}{told[1:]}")
 
 

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from time import perf_counter
 from typing import Any
 
+from unspool.errors import InputError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outages
 from unspool.model.platform import Platform
@@ -71,6 +72,10 @@ def run(
     """
     name = policy if isinstance(policy, str) else name_of(policy)
     scheduler: Any = build("schedulers", policy) if isinstance(policy, str) else policy
+    if not callable(scheduler) and not any(hasattr(scheduler, drives) for drives in ("decide", "drive")):
+        raise InputError(
+            f"policy is {scheduler!r}; expected a name, a function of a view, or an object with decide(view)"
+        )
     energy = energy or bool(getattr(scheduler, "needs_energy", False))
     given = {"workload": text_of(workload), "platform": text_of(platform)}
     began = perf_counter()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from unspool.engine.events import WAKE
@@ -19,6 +20,7 @@ from unspool.policies.base import Annotate, Decision, Kill, Reject, SetPstate, S
 from unspool.policies.view import Job
 from unspool.simulation.executors import may_differ, seat_executors, tell
 from unspool.simulation.switching import Switched
+from unspool.units import counted
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
@@ -48,13 +50,13 @@ def _start(engine: Engine, decision: Start) -> None:
             raise DecisionError(f"{_name(decision)}: a pool has no machines to choose from")
         size, free = int(core.jobs[job]["size"]), int(core.clock[0]["free"])
         if size > free:
-            raise DecisionError(f"{_name(decision)} at {engine.now:g} s: it needs {size} cores, {free} are free")
+            raise DecisionError(f"{_name(decision)} {_when(engine)}: it needs {counted(size, 'core')}, {free} are free")
         start_by_count(core, place, job)
         return
     if decision.machines is not None:
         _pick_named(engine, place, job, decision)
     elif not pick(core, place, job):
-        raise DecisionError(f"{_name(decision)} at {engine.now:g} s: no machines have room for it")
+        raise DecisionError(f"{_name(decision)} {_when(engine)}: no machines have room for it")
     seat_executors(engine, job, decision)
     start_on_picked(core, place, job)
 
@@ -63,7 +65,7 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
     """Check the machines that a policy named, and write them into `picked`."""
     shape = int(engine.core.jobs[job]["shape"])
     units = int(place.shapes[shape]["units"])
-    named = decision.machines if isinstance(decision.machines, Mapping) else list(decision.machines or ())
+    named = _named(decision)
     for machine in named:
         if not 0 <= machine < len(place.machines):
             raise DecisionError(f"{_name(decision)}: there is no machine {machine}")
@@ -77,12 +79,12 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
     for machine, given in units_on.items():
         fit = _fit(place, machine, shape)
         if not 1 <= given <= fit:
-            raise DecisionError(f"{_name(decision)} at {engine.now:g} s: {given} units on machine {machine}: {fit} fit")
+            raise DecisionError(f"{_name(decision)} {_when(engine)}: {given} units on machine {machine}: {fit} fit")
     if sum(units_on.values()) != units and not may_differ(engine, job, decision):
         raise DecisionError(f"{_name(decision)}: {sum(units_on.values())} units placed; the job has {units}")
     licences = place.licence_need[shape] > place.licence
     if licences.any():
-        raise DecisionError(f"{_name(decision)} at {engine.now:g} s: the licences that it takes are not free")
+        raise DecisionError(f"{_name(decision)} {_when(engine)}: the licences that it takes are not free")
     rows: list[tuple[int, int, int]] = []
     for machine, given in sorted(units_on.items()):
         if rows and rows[-1][1:] == (machine - 1, given):
@@ -91,6 +93,22 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
             rows.append((machine, machine, given))
     place.picked[: len(rows)] = rows
     engine.core.clock[0]["picked"] = len(rows)
+
+
+def _named(decision: Start) -> Mapping[int, int] | list[int]:
+    """The machines of a decision, which are numbers, none of them twice; or their units, which are numbers too."""
+    given: Any = decision.machines
+    named = given if isinstance(given, Mapping) else list(given) if isinstance(given, Iterable) else [given]
+    numbers = [*named, *named.values()] if isinstance(named, Mapping) else named
+    for number in numbers:
+        if not isinstance(number, Integral):
+            raise DecisionError(f"{_name(decision)}: {number!r} is no machine or unit; expected whole numbers")
+    twice = [machine for at, machine in enumerate(named) if machine in list(named)[:at]]
+    if twice:
+        raise DecisionError(
+            f"{_name(decision)}: machine {twice[0]} is named twice; to put several units on it, give {{machine: units}}"
+        )
+    return named
 
 
 def _fit(place: Place, machine: int, shape: int) -> int:
@@ -127,7 +145,7 @@ def _tell(engine: Engine, decision: Tell) -> None:
 
 def _wake(engine: Engine, decision: WakeAt) -> None:
     if not decision.time > engine.now:
-        raise DecisionError(f"WakeAt({decision.time:g}) at {engine.now:g} s: the time must be later than now")
+        raise DecisionError(f"WakeAt({decision.time:g}) {_when(engine)}: the time must be later than now")
     engine.push(decision.time, WAKE, 0)
 
 
@@ -150,8 +168,12 @@ def _switched(engine: Engine, decision: Switched) -> None:
 def _job(engine: Engine, decision: Start | Reject | Kill | Tell, state: int, otherwise: str) -> int:
     job = engine.index_of(decision.job, _name(decision))
     if engine.core.fate[job]["state"] != state:
-        raise DecisionError(f"{_name(decision)} at {engine.now:g} s: the job {otherwise}")
+        raise DecisionError(f"{_name(decision)} {_when(engine)}: the job {otherwise}")
     return job
+
+
+def _when(engine: Engine) -> str:
+    return f"at {engine.now:g} s" if engine.now > float("-inf") else "before the first advance()"
 
 
 def _name(decision: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite, isnan
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -39,6 +40,7 @@ from unspool.simulation.loop import compile_for, decide_once, provide_once, run_
 from unspool.simulation.switching import Switchboard
 from unspool.simulation.tutor import Tutor
 from unspool.simulation.weather import Weather
+from unspool.units import counted
 
 __all__ = ["Driver", "Engine", "Policy"]
 
@@ -207,6 +209,8 @@ class Engine:
         self._carry_out(listed)
         if self.state.elastic is not None:
             provide_once(self.state)
+        if ready_at is not None and not isfinite(ready_at):
+            raise DecisionError(f"ready_at is {ready_at}; expected a time in seconds")
         if ready_at is not None and ready_at > self.now:
             self._ready_at = ready_at
             self._missed = False
@@ -257,7 +261,7 @@ class Engine:
             shown = ", ".join(self.id_of(job) for job in self.waiting_jobs(0, _SHOWN)) + (
                 ", …" if left > _SHOWN else ""
             )
-            raise RunError(f"nothing is left to happen, but the policy let {left} jobs wait for ever: {shown}")
+            raise RunError(f"nothing is left to happen, but the policy let {counted(left)} wait for ever: {shown}")
         if until == float("inf"):
             self._refuse_stuck()
 
@@ -274,7 +278,8 @@ class Engine:
         if len(running):
             shown = ", ".join(self.id_of(int(job)) for job in self.attempts["job"][running[:_SHOWN]])
             more = ", …" if len(running) > _SHOWN else ""
-            raise RunError(f"nothing is left to happen, but {len(running)} jobs run for ever: {shown}{more}")
+            run = "runs" if len(running) == 1 else "run"
+            raise RunError(f"nothing is left to happen, but {counted(len(running))} {run} for ever: {shown}{more}")
 
     def _deadlocks(self) -> Iterator[tuple[int, str]]:
         """Jobs whose ranks wait for one another for ever, and a sentence of each."""
@@ -505,7 +510,7 @@ class Engine:
     def _carry_out(self, decisions: list[Decision]) -> None:
         for at, decision in enumerate(decisions):
             later = getattr(decision, "at", None)
-            if later is not None and not isinstance(later, int | float):
+            if later is not None and (not isinstance(later, int | float) or isnan(later)):
                 raise DecisionError(f"{decision!r}: `at` is a time in seconds")
             if later is not None and later > self.now:
                 self.defer(later, decisions[at:])
@@ -586,4 +591,5 @@ class Engine:
         if self.core.clock[0]["next_arrival"] < len(self.core.jobs):
             return []
         stuck = np.flatnonzero(links.open > 0)
-        return [(self._line(job), self.id_of(job), "waits for jobs that wait for it") for job in stuck.tolist()]
+        reason = "depends on jobs that wait for one another or for themselves"
+        return [(self._line(job), self.id_of(job), reason) for job in stuck.tolist()]
