@@ -99,6 +99,14 @@ def test_a_record_becomes_a_job(tmp_path):
     assert (workload.origin_unix_s, workload.notes, len(workload.rejected)) == (SUBMIT, (), 0)
 
 
+def test_a_line_that_is_not_utf_8_is_read_as_latin_1(tmp_path):
+    path = tmp_path / "lsb.acct"
+    path.write_bytes(record(7, user="Jürgen").encode("latin-1") + record(8, user="Zoë").encode())
+    workload = read_lsf(path)
+    assert workload.table["user"].to_list() == ["Jürgen", "Zoë"]
+    assert workload.notes == ("1 line is not UTF-8: read as Latin-1",)
+
+
 @pytest.mark.parametrize(
     ("changes", "column", "value"),
     [

@@ -11,6 +11,7 @@ import polars as pl
 from unspool.errors import InputError, shown
 from unspool.model.workload import Workload, rejected_table
 from unspool.workloads.accounting import RECORD, workload_of_records
+from unspool.workloads.encoding import as_utf8, latin_notes
 from unspool.workloads.files import AnyPath, read_blocks
 from unspool.workloads.jobcells import GIB
 
@@ -64,7 +65,8 @@ def read_accelerator(path: AnyPath, *, default_memory_gib: float = 0.0) -> Workl
     rows: list[tuple[object, ...]] = []
     bad: list[tuple[int | None, str | None, str]] = []
     counts: Counter[str] = Counter()
-    for line, text in _lines(path):
+    latin: list[int] = []
+    for line, text in _lines(path, latin):
         values = _split(text)
         reason = _misfit(text, values)
         if reason:
@@ -73,18 +75,20 @@ def read_accelerator(path: AnyPath, *, default_memory_gib: float = 0.0) -> Workl
             counts[_NEVER_RAN] += 1
         else:
             rows.append(_row(line, values, default_memory_gib, counts))
-    notes = [f"{count} {what}" for what, count in counts.items()]
+    notes = [*latin_notes(sum(latin)), *(f"{count} {what}" for what, count in counts.items())]
     if not rows and not bad:
-        told = f" ({notes[0]})" if notes else ""
+        told = f" ({counts[_NEVER_RAN]} {_NEVER_RAN})" if counts else ""
         raise InputError(f"{path}: no job{told}; expected lines of {len(_FIELDS)} values")
     return workload_of_records(pl.DataFrame(rows, _SCHEMA, orient="row"), path, rejected_table(bad), notes)
 
 
-def _lines(path: AnyPath) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, but for blank ones and comments."""
+def _lines(path: AnyPath, latin: list[int]) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, but for blank ones and comments; adds to `latin` how many were no UTF-8."""
     number = 0
     for block in read_blocks(path):
-        for line in block.decode(errors="replace").removesuffix("\n").split("\n"):
+        text, count = as_utf8(block)
+        latin.append(count)
+        for line in text.decode().removesuffix("\n").split("\n"):
             number += 1
             if line.strip() and not line.startswith("#"):
                 yield number, line

@@ -15,6 +15,7 @@ import polars as pl
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload, rejected_table
 from unspool.workloads.accounting import RECORD, workload_of_records
+from unspool.workloads.encoding import as_utf8, latin_notes
 from unspool.workloads.files import AnyPath, read_blocks
 from unspool.workloads.jobcells import GIB, SIZES
 from unspool.workloads.lsfrecord import Finish, RecordError, kind_of_record, parse_finish
@@ -77,9 +78,10 @@ def read_lsf(
     files = _files(path, counts)
     rows: list[tuple[object, ...]] = []
     bad: list[tuple[int | None, str | None, str]] = []
+    latin: list[int] = []
     ends = [0]  # the lines of the files up to and with each, so that lines count on from file to file
     for file in files:
-        for line, text in _records(file, ends):
+        for line, text in _records(file, ends, latin):
             kind = kind_of_record(text)
             if kind is not None and kind != "JOB_FINISH":
                 counts[kind] += 1
@@ -92,7 +94,7 @@ def read_lsf(
                 rows += [row] if row else []
     records = pl.DataFrame(rows, _SCHEMA, orient="row")
     _refuse_nothing(path, len(rows) + len(bad), counts)
-    workload = workload_of_records(records, path, rejected_table(bad), _notes(counts))
+    workload = workload_of_records(records, path, rejected_table(bad), [*latin_notes(sum(latin)), *_notes(counts)])
     return workload if len(files) == 1 else _located(workload, files, ends)
 
 
@@ -128,11 +130,16 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]
 
 
-def _records(file: Path, ends: list[int]) -> Iterator[tuple[int, str]]:
-    """The records of a file with the line on which each begins; texts in quotes may hold newlines."""
+def _records(file: Path, ends: list[int], latin: list[int]) -> Iterator[tuple[int, str]]:
+    """The records of a file with the line on which each begins; texts in quotes may hold newlines.
+
+    Adds to `ends` the last line, and to `latin` how many lines were no UTF-8.
+    """
     number, begun, held = ends[-1], 0, ""
     for block in read_blocks(file):
-        for line in block.decode(errors="replace").removesuffix("\n").split("\n"):
+        content, count = as_utf8(block)
+        latin.append(count)
+        for line in content.decode().removesuffix("\n").split("\n"):
             number += 1
             line = line.rstrip("\r ")
             if held and kind_of_record(line) is None:

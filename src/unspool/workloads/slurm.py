@@ -16,6 +16,7 @@ import polars as pl
 from unspool.errors import InputError, shown
 from unspool.model.workload import Workload, rejected_table
 from unspool.workloads.delimited import plain_lines
+from unspool.workloads.encoding import latin_notes
 from unspool.workloads.files import AnyPath
 from unspool.workloads.lines import Lines, Ragged, first_record, set_ragged_apart
 from unspool.workloads.slurm_records import Part, part_of
@@ -97,9 +98,11 @@ def read_sacct(path: AnyPath) -> Workload:
     layout: _Layout | None = None
     parts: list[Future[Part]] = []
     ragged = [rejected_table()]
+    latin = 0
     # Polars leaves the second core to us: one block is cut into cells while the block before it becomes jobs.
     with ThreadPoolExecutor(1) as worker:
         for lines in plain_lines(path, b"#"):
+            latin += lines.latin
             if not lines.text:
                 continue
             layout = layout or _layout_of(lines.text, path)
@@ -112,7 +115,7 @@ def read_sacct(path: AnyPath) -> Workload:
         raise InputError(f"{path}: only comments or blank lines; expected lines of sacct --parsable2")
     done = [part.result() for part in parts]
     rejected = pl.concat([*ragged, *(part.rejected for part in done)]).sort("line", maintain_order=True)
-    return _workload_of(done, layout, rejected, path)
+    return _workload_of(done, layout, rejected, path, latin_notes(latin))
 
 
 def recognises(start: bytes) -> bool:
@@ -200,7 +203,9 @@ def _as_rejected(misfits: list[Ragged], layout: _Layout) -> pl.DataFrame:
     return rejected_table([(line, shown(job), f"{count} {reason}") for line, job, count in cells])
 
 
-def _workload_of(parts: list[Part], layout: _Layout, rejected: pl.DataFrame, path: AnyPath) -> Workload:
+def _workload_of(
+    parts: list[Part], layout: _Layout, rejected: pl.DataFrame, path: AnyPath, notes: list[str]
+) -> Workload:
     jobs = pl.concat([part.jobs for part in parts])
     left_out = sum((part.left_out for part in parts), Counter[str]())
     steps = (
@@ -208,7 +213,6 @@ def _workload_of(parts: list[Part], layout: _Layout, rejected: pl.DataFrame, pat
     )
     if not len(jobs):
         raise _nothing_usable(path, rejected, left_out, len(steps))
-    notes = []
     if any(part.has_zoneless for part in parts):
         notes.append("dates have no time zone: taken as UTC")
     if "state" not in layout.at:

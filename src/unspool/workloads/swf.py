@@ -15,6 +15,7 @@ import polars as pl
 
 from unspool.errors import InputError, shown
 from unspool.model.workload import COLUMNS, MOST_CORES, MOST_SECONDS, Workload, rejected_table
+from unspool.workloads.encoding import decoded
 from unspool.workloads.files import AnyPath, read_blocks, replaced
 from unspool.workloads.lines import Lines, drop_lines, first_record, set_ragged_apart
 
@@ -243,7 +244,7 @@ def _read_header(comments: list[bytes]) -> tuple[dict[str, Any], list[str]]:
     labels: dict[str, str] = {}
     notes = []
     for comment in comments:
-        match = _HEADER.fullmatch(_decoded(comment))
+        match = _HEADER.fullmatch(decoded(comment))
         if match:
             labels.setdefault(match[1], match[2])
     facts: dict[str, Any] = {"time_zone": labels.pop("TimeZoneString", None) or None}
@@ -320,10 +321,3 @@ def _header_of(workload: Workload) -> str:
         "MaxProcs": workload.max_cores,
     }
     return "".join(f"; {label}: {' '.join(str(v).split())}\n" for label, v in labels.items() if v is not None)
-
-
-def _decoded(text: bytes) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return text.decode("latin-1")

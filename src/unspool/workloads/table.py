@@ -134,7 +134,7 @@ def workload_of_cells(cells: Cells, path: AnyPath, columns: Mapping[str, str], f
         raise InputError(f"{path}: no jobs, only the names of columns; expected one job a row")
     values: dict[str, pl.Series] = {}
     reasons: list[pl.Series] = []
-    notes = []
+    notes = list(cells.notes)
     for name, position in found.items():
         given = _column(cells, position, path)
         if name == "submit_time":
