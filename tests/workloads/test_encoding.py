@@ -1,10 +1,11 @@
 """Names with letters beyond ASCII: UTF-8, and Latin-1 where a line is none, in every format with names."""
 
+import polars as pl
 import pytest
 
 from unspool.workloads import delimited, read_workload
 from unspool.workloads.recodex import JOB_COLUMNS
-from unspool.workloads.table import read_csv
+from unspool.workloads.table import read_csv, read_parquet
 
 NOTE = "1 line is not UTF-8: read as Latin-1"
 NAMES = ["Müller", "Jürgen", "Zoë"]
@@ -59,3 +60,19 @@ def test_an_accelerator_log_in_latin_1_is_read(tmp_path):
     path = mixed(tmp_path, [line.format(7, "Jürgen"), line.format(8, "Zoë")], "jobs.txt")
     workload = read_workload(path)
     assert (len(workload), workload.notes[0]) == (2, NOTE)
+
+
+def test_bytes_in_parquet_are_told_cell_by_cell(tmp_path):
+    columns = {"submit_time": [0, 1, 2, 3], "run_time": [5] * 4, "cores": [1] * 4, "hash": [b"\xff"] * 4}
+    names = ["Müller".encode(), "Jürgen".encode("latin-1"), None, b""]
+    pl.DataFrame({**columns, "user": names}).write_parquet(tmp_path / "log.parquet")
+    workload = read_parquet(tmp_path / "log.parquet")
+    assert workload.table["user"].to_list() == ["Müller", "Jürgen", None, None]
+    assert workload.notes == ("1 cell of user is not UTF-8: read as Latin-1", "columns that are not used: hash")
+
+
+def test_bytes_in_parquet_that_are_utf_8_are_text(tmp_path):
+    columns = {"submit_time": [b"0"], "run_time": [b"2:00"], "cores": [b"4"], "user": ["Zoë".encode()]}
+    pl.DataFrame(columns).write_parquet(tmp_path / "log.parquet")
+    workload = read_parquet(tmp_path / "log.parquet")
+    assert (workload.table.drop("job_id", "line").rows(), workload.notes) == ([(0.0, 120.0, 4, "Zoë")], ())

@@ -50,10 +50,10 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
-def latin_notes(count: int, what: str = "line") -> list[str]:
-    """What is told of lines, or of other parts, that were no UTF-8.
+def latin_notes(count: int, what: str = "line", of: str = "") -> list[str]:
+    """What is told of lines, or of cells of a column, that were no UTF-8.
 
-    >>> latin_notes(2), latin_notes(0)
-    (['2 lines are not UTF-8: read as Latin-1'], [])
+    >>> latin_notes(2), latin_notes(1, "cell", " of user"), latin_notes(0)
+    (['2 lines are not UTF-8: read as Latin-1'], ['1 cell of user is not UTF-8: read as Latin-1'], [])
     """
-    return [f"{counted(count, f'{what} is', f'{what}s are')} not UTF-8: read as Latin-1"] if count else []
+    return [f"{counted(count, f'{what}{of} is', f'{what}s{of} are')} not UTF-8: read as Latin-1"] if count else []

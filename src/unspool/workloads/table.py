@@ -15,8 +15,9 @@ import polars as pl
 
 from unspool.errors import InputError, UnknownName, shown
 from unspool.model.workload import COLUMNS, Workload, rejected_table
-from unspool.workloads.cells import CONVERSIONS, tidied, to_instants, to_number
+from unspool.workloads.cells import CONVERSIONS, text_of_bytes, tidied, to_instants, to_number
 from unspool.workloads.delimited import Cells, read_cells
+from unspool.workloads.encoding import latin_notes
 from unspool.workloads.files import AnyPath, opened, replaced
 from unspool.workloads.lines import first_record
 
@@ -136,7 +137,7 @@ def workload_of_cells(cells: Cells, path: AnyPath, columns: Mapping[str, str], f
     reasons: list[pl.Series] = []
     notes = list(cells.notes)
     for name, position in found.items():
-        given = _column(cells, position, path)
+        given = _column(cells, position, path, notes)
         if name == "submit_time":
             values[name], without_zone = _submit_times(given)
             if without_zone:
@@ -216,8 +217,11 @@ def _found(cells: Cells, path: AnyPath, columns: Mapping[str, str]) -> dict[str,
     return found
 
 
-def _column(cells: Cells, position: int, path: AnyPath) -> pl.Series:
+def _column(cells: Cells, position: int, path: AnyPath, notes: list[str]) -> pl.Series:
     column = cells.columns[position]
+    if column.dtype == pl.Binary:
+        column, latin = text_of_bytes(column)
+        notes += latin_notes(latin, "cell", f" of {shown(cells.header[position])}")
     if column.dtype.is_nested() or column.dtype == pl.Object:
         raise InputError(
             f"{path}: column {shown(cells.header[position])} holds {column.dtype}; expected numbers or text"
