@@ -44,7 +44,7 @@ def test_a_folder_of_results(tmp_path):
 def test_swf_starts_after_its_wait(tmp_path):
     path = tmp_path / "other.txt"
     path.write_text(
-        "; MaxProcs: 4\n1 5 7 10 3 -1 -1 3 10 -1 1 1 -1 -1 -1 -1 -1 -1\n2 6 -1 9 1 -1 -1 1 9 -1 1" + " -1" * 7
+        "\ufeff; MaxProcs: 4\n1 5 7 10 3 -1 -1 3 10 -1 1 1 -1 -1 -1 -1 -1 -1\n2 6 -1 9 1 -1 -1 1 9 -1 1" + " -1" * 7
     )
     assert times(read_schedule(path)) == [("1", 12.0, 22.0)], "a job without a wait did not start"
 

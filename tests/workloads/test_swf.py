@@ -84,6 +84,12 @@ def test_a_header_number_that_is_none_is_noted(tmp_path):
     assert workload.notes == ("header MaxProcs is 'many', no number: ignored",)
 
 
+def test_a_byte_order_mark_takes_no_line_away(tmp_path):
+    mark = b"\xef\xbb\xbf"
+    assert read_swf(log(tmp_path, mark + JOB.encode())).table["line"].to_list() == [1]
+    assert read_swf(log(tmp_path, mark + f"; MaxProcs: 8\n{JOB}".encode())).max_cores == 8
+
+
 def test_columns_unknown_throughout_are_absent(tmp_path):
     table = read_swf(log(tmp_path, "1 0 -1 60 4 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1")).table
     assert table.to_dicts() == [

@@ -15,7 +15,7 @@ import polars as pl
 
 from unspool.errors import InputError, shown
 from unspool.model.workload import COLUMNS, MOST_CORES, MOST_SECONDS, Workload, rejected_table
-from unspool.workloads.encoding import decoded
+from unspool.workloads.encoding import BYTE_ORDER_MARK, decoded
 from unspool.workloads.files import AnyPath, read_blocks, replaced
 from unspool.workloads.lines import Lines, drop_lines, first_record, set_ragged_apart
 
@@ -139,6 +139,7 @@ def _record_lines(path: AnyPath, comments: list[bytes]) -> Iterator[Lines]:
     """The records of each block, single-spaced; comment lines go to `comments` as they stand in the file."""
     first_line = 1
     for block in read_blocks(path):
+        block = block.removeprefix(BYTE_ORDER_MARK) if first_line == 1 else block
         text = _squeezed(block)
         count = text.count(b"\n")
         if b";" in text or b"\n\n" in text or text.startswith(b"\n"):
