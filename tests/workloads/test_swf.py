@@ -84,6 +84,65 @@ def test_a_header_number_that_is_none_is_noted(tmp_path):
     assert workload.notes == ("header MaxProcs is 'many', no number: ignored",)
 
 
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [
+        ("128 (64 x 2)", 128),
+        ("100;", 100),
+        ("100.", 100),
+        ("100, of which 4 are for login", 100),
+        ("128-way", 128),
+        ("128.0", 128),
+        ("1e3", 1000),
+        ("2.5E+2 (about)", 250),
+    ],
+)
+def test_a_header_number_may_have_words_behind_it(tmp_path, text, cores):
+    workload = read_swf(log(tmp_path, f"; MaxProcs: {text}\n{JOB}"))
+    assert (workload.max_cores, workload.notes) == (cores, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1,024", "no number"),
+        ("1 024", "no number"),
+        ("1'024", "no number"),
+        ("12.345.678", "no number"),
+        ("1k", "no number"),
+        ("16x8", "no number"),
+        ("16 x 8", "no number"),
+        ("1e", "no number"),
+        ("1.024", "no whole number"),
+        ("1e-2", "no whole number"),
+        ("1e13", "beyond any machine's"),
+        ("1" * 20, "beyond any machine's"),
+    ],
+)
+def test_a_header_number_is_not_taken_for_its_first_digits(tmp_path, text, why):
+    workload = read_swf(log(tmp_path, f"; MaxProcs: {text}\n{JOB}"))
+    assert workload.max_cores is None
+    assert workload.notes == (f"header MaxProcs is '{text}', {why}: ignored",)
+
+
+@pytest.mark.parametrize("text", ["0", "-1"])
+def test_a_header_number_that_is_unknown_is_left_out(tmp_path, text):
+    workload = read_swf(log(tmp_path, f"; MaxProcs: {text}\n; UnixStartTime: {text}\n{JOB}"))
+    assert (workload.max_cores, workload.origin_unix_s, workload.notes) == (None, 0.0, ())
+
+
+def test_a_log_may_begin_before_1970(tmp_path):
+    workload = read_swf(log(tmp_path, f"; UnixStartTime: -100\n{JOB}"))
+    assert (workload.origin_unix_s, workload.notes) == (-100.0, ())
+    write_swf(workload, tmp_path / "back.swf")
+    assert read_swf(tmp_path / "back.swf").origin_unix_s == -100.0
+
+
+def test_a_start_time_that_is_a_date_is_noted(tmp_path):
+    workload = read_swf(log(tmp_path, f"; UnixStartTime: 1996-06-22\n{JOB}"))
+    assert workload.notes == ("header UnixStartTime is '1996-06-22', no number: ignored",)
+
+
 def test_a_byte_order_mark_takes_no_line_away(tmp_path):
     mark = b"\xef\xbb\xbf"
     assert read_swf(log(tmp_path, mark + JOB.encode())).table["line"].to_list() == [1]
@@ -354,7 +413,7 @@ def workloads(draw):
             }
         )
     table = pl.DataFrame(rows, infer_schema_length=None)
-    origin = draw(st.integers(0, 2 * 10**9))
+    origin = draw(st.integers(-(10**9), 2 * 10**9).filter(lambda seconds: seconds != -1))
     return Workload.of(table, origin_unix_s=float(origin), max_cores=maybe(st.integers(1, 10**9)))
 
 

@@ -5,6 +5,7 @@ Fields and header labels follow version 2.2 of https://www.cs.huji.ac.il/labs/pa
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +38,10 @@ _LARGEST_WHOLE = 2.0**53  # whole numbers are exact in float64 up to here
 _LARGEST_BYTES = 2.0**62
 _HEADER = re.compile(r"[;\s]*(MaxProcs|MaxNodes|UnixStartTime|TimeZoneString)\s*:\s*(.*?)\s*")
 _NUMERIC = re.compile(rb"[-+0-9.eE]+")
-_LEADING_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]+)?(?![0-9])")
+# Words may follow, but nothing that makes it another number: 1,024 and 1 024, 1k, 16x8, 1996-06-22.
+_LEADING_NUMBER = re.compile(
+    r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?!\w|[-+.,:'’/^][0-9]|\s*[x×*]\s*[0-9]|\s[0-9]{3}(?![0-9]))"
+)
 # For reading numbers, any blank is a space, and what is not ASCII is no digit.
 _TO_ASCII = bytes(32 if byte in b"\t\r\v\f" else byte if byte < 128 else ord("?") for byte in range(256))
 
@@ -250,13 +254,19 @@ def _read_header(comments: list[bytes]) -> tuple[dict[str, Any], list[str]]:
             labels.setdefault(match[1], match[2])
     facts: dict[str, Any] = {"time_zone": labels.pop("TimeZoneString", None) or None}
     for label, text in labels.items():
-        number = _LEADING_NUMBER.match(text)
-        if number is None:
+        is_time = label == "UnixStartTime"
+        match = _LEADING_NUMBER.match(text)
+        number = float(match[0]) if match else math.nan
+        if math.isnan(number):
             notes.append(f"header {label} is '{shown(text)}', no number: ignored")
-        elif label == "UnixStartTime":
-            facts["origin_unix_s"] = max(0.0, float(number[0]))
-        elif float(number[0]) > 0:
-            facts["max_cores" if label == "MaxProcs" else "max_machines"] = int(float(number[0]))
+        elif abs(number) > (MOST_SECONDS if is_time else MOST_CORES):
+            notes.append(f"header {label} is '{shown(text)}', beyond any {'log' if is_time else 'machine'}'s: ignored")
+        elif is_time:
+            facts["origin_unix_s"] = 0.0 if number == -1 else number
+        elif number != int(number):
+            notes.append(f"header {label} is '{shown(text)}', no whole number: ignored")
+        elif number > 0:
+            facts["max_cores" if label == "MaxProcs" else "max_machines"] = int(number)
     return facts, notes
 
 
