@@ -292,6 +292,13 @@ def test_writing_gives_18_numbers_and_the_header(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("requested", ["0", "-1"])
+def test_a_request_that_was_not_there_is_not_written(tmp_path, requested):
+    job = fields(f5="3", f8=requested)
+    write_swf(read_swf(log(tmp_path, job)), tmp_path / "back.swf")
+    assert (tmp_path / "back.swf").read_text().splitlines()[-1].split()[7] == requested
+
+
 def test_names_are_numbered_and_what_swf_cannot_hold_is_noted(tmp_path):
     jobs = pl.DataFrame(
         {

@@ -109,9 +109,9 @@ def write_swf(workload: Workload, path: AnyPath, *, force: bool = False) -> tupl
     table = table.with_columns(
         pl.when(pl.col("requested_cores") == pl.col("cores"))
         .then("requested_cores")
-        # An unknown request is kept unknown if a reader finds the cores in field 5.
-        .when(pl.col("requested_cores").is_null() & (pl.col("logged_cores") == pl.col("cores")))
-        .then(None)
+        # A request that is unknown, or 0, stays so if a reader finds the cores in field 5.
+        .when((pl.col("requested_cores").fill_null(0) <= 0) & (pl.col("logged_cores") == pl.col("cores")))
+        .then("requested_cores")
         .otherwise("cores")
         .alias("requested_cores"),
         memory_bytes=pl.col("memory_bytes") / (1024 * pl.col("cores")),
