@@ -173,6 +173,7 @@ def test_a_walltime_that_is_not_positive_is_unknown(tmp_path, walltime):
     ("line", "job_id", "reason"),
     [
         (fields(f1="-1"), None, "the job number is unknown (field 1 is -1)"),
+        (fields(f1="-7"), "-7", "the job number is negative (field 1)"),
         (fields(f2="-1"), "1", "the submit time is unknown (field 2 is -1)"),
         (fields(f4="0"), "1", "the run time is unknown or not positive (field 4)"),
         (fields(f4="-1"), "1", "the run time is unknown or not positive (field 4)"),
@@ -197,6 +198,27 @@ def test_values_below_minus_one_are_unknown_and_noted(tmp_path):
     workload = read_swf(log(tmp_path, f"{JOB}\n{fields(f1='2', f3='-5', f6='-2')}"))
     assert workload.table["logged_wait"].to_list() == [5.0, None]
     assert workload.notes == ("2 values below -1 are read as unknown: in cpu_time, logged_wait",)
+
+
+def test_names_and_walltimes_below_minus_one_are_unknown_and_noted_too(tmp_path):
+    below = fields(f1="2", f9="-2", f12="-2", f13="-3", f14="-4.5", f15="-5", f16="-6", f17="-7")
+    workload = read_swf(log(tmp_path, f"{fields(f17='9')}\n{below}\n{fields(f1='3', f17='-7')}\n"))
+    names = ("walltime", "user", "group", "application", "queue", "partition", "depends_on")
+    assert workload.table.select(names).rows() == [
+        (90.0, "3", "2", "7", "1", "6", "9"),
+        (None,) * 7,
+        (90.0, "3", "2", "7", "1", "6", None),
+    ]
+    assert workload.notes == (
+        "8 values below -1 are read as unknown: in application, depends_on, group, partition, queue, user, walltime",
+    )
+
+
+def test_negative_names_are_numbered_when_written(tmp_path):
+    jobs = pl.DataFrame({"job_id": ["-5", "3"], "submit_time": [0, 1], "run_time": [1, 1], "cores": [1, 1]})
+    notes = write_swf(Workload.of(jobs), tmp_path / "out.swf")
+    assert notes == ("job_id holds names: numbered from 1 in order of appearance",)
+    assert read_swf(tmp_path / "out.swf").table["job_id"].to_list() == ["1", "2"]
 
 
 def test_a_submit_time_below_minus_one_stops_the_reading(tmp_path):

@@ -207,6 +207,7 @@ def _usable(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     longest = pl.max_horizontal("submit_time", "run_time", "walltime", "think_time")
     reasons = {
         "the job number is unknown (field 1 is -1)": pl.col("job_id").is_null(),
+        "the job number is negative (field 1)": pl.col("job_id").str.starts_with("-"),
         "the submit time is unknown (field 2 is -1)": pl.col("submit_time") == -1,
         "the run time is unknown or not positive (field 4)": pl.col("run_time") <= 0,
         "no number of processors: neither field 8 nor field 5 is positive": cores.is_null(),
@@ -224,8 +225,9 @@ def _usable(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _count_below(records: pl.DataFrame) -> dict[str, int]:
-    counts = records.select((pl.col(_NUMBERS) < -1).sum()).row(0, named=True)
-    return {name: count for name, count in counts.items() if count and name != "walltime"}
+    # Ids of -1 are null by now, so that those with a sign are below it.
+    are_below = ((pl.col(_NUMBERS) < -1).sum(), pl.col(_IDS).str.starts_with("-").sum())
+    return {name: count for name, count in records.select(are_below).row(0, named=True).items() if count}
 
 
 def _as_columns(records: pl.DataFrame) -> pl.DataFrame:
@@ -236,7 +238,8 @@ def _as_columns(records: pl.DataFrame) -> pl.DataFrame:
     known["used_memory_bytes"] = (known["used_memory_bytes"] * 1024).round()
     whole = (*_WHOLE, "memory_bytes", "used_memory_bytes")
     values = [value.cast(pl.Int64) if name in whole else value for name, value in known.items()]
-    return _without_empty(records.select(*_IDS, *values, pl.col("cores").cast(pl.Int64), "line"))
+    ids = pl.when(~pl.col(_IDS).str.starts_with("-")).then(pl.col(_IDS)).name.keep()
+    return _without_empty(records.select(ids, *values, pl.col("cores").cast(pl.Int64), "line"))
 
 
 def _without_empty(jobs: pl.DataFrame) -> pl.DataFrame:
@@ -315,9 +318,8 @@ def _with_numbers_for_names(table: pl.DataFrame, notes: list[str]) -> pl.DataFra
 
 
 def _are_numbers(names: pl.Series) -> pl.Series:
-    """Whether each name is a number that a reader takes for a name, as -1 is not."""
-    numbers = names.cast(pl.Float64, strict=False)
-    return (numbers.is_finite() & (numbers != -1)).fill_null(False)
+    """Whether each name is a number that a reader takes for a name, as those below 0 are not."""
+    return (names.cast(pl.Float64, strict=False).is_finite() & ~names.str.starts_with("-")).fill_null(False)
 
 
 def _header_of(workload: Workload) -> str:
