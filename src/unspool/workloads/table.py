@@ -15,6 +15,7 @@ import polars as pl
 
 from unspool.errors import InputError, UnknownName, shown
 from unspool.model.workload import COLUMNS, Workload, rejected_table
+from unspool.workloads import swf
 from unspool.workloads.cells import CONVERSIONS, text_of_bytes, tidied, to_instants, to_number
 from unspool.workloads.delimited import Cells, read_cells
 from unspool.workloads.encoding import latin_notes
@@ -30,6 +31,8 @@ _NAMES = tuple(column.name for column in COLUMNS if column.name != "line")
 _NEEDED = ("submit_time", "run_time", "cores")
 _SUBMIT_EXPECTED = "seconds, or a date with a time such as 2024-05-01 12:30:00"
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_FORMATS = {",": "csv", "\t": "tsv"}
+_START_BYTES = 1 << 16
 _PARQUET_MAGIC = b"PAR1"
 _PARQUET_KEY = "unspool"
 # What a log says of itself, beside its jobs.
@@ -52,11 +55,14 @@ def read_csv(path: AnyPath, columns: Mapping[str, str] | None = None, *, separat
     >>> workload.rejected["reason"].to_list()
     ["duration is 'soon'; expected seconds, or a duration such as 2:00 or 5 min"]
     """
+    _refuse_swf(path, separator)
     cells = read_cells(path, separator)
-    others = [name for mark, name in _SEPARATORS.items() if mark != separator and mark in cells.header[0]]
-    if len(cells.header) == 1 and others:
+    other = next((mark for mark in _SEPARATORS if mark != separator and mark in cells.header[0]), None)
+    if len(cells.header) == 1 and other:
+        advice = f"give --format {_FORMATS[other]}" if other in _FORMATS else "save it so"
         raise InputError(
-            f"{path}: the first line has {others[0]} between cells; expected {_SEPARATORS[separator]}, so save it so"
+            f"{path}: the first line has {_SEPARATORS[other]} between cells; expected {_SEPARATORS[separator]}, "
+            f"so {advice}"
         )
     return workload_of_cells(cells, path, columns or {}, {})
 
@@ -159,6 +165,16 @@ def workload_of_cells(cells: Cells, path: AnyPath, columns: Mapping[str, str], f
         notes.append(f"columns that are not used: {', '.join(shown(name) for name in extra)}")
     kept = [name for name in jobs.columns if name in (*_NEEDED, "job_id", "line") or jobs[name].count()]
     return Workload.of(jobs.select(kept), name=Path(path).name, notes=tuple(notes), **facts)
+
+
+def _refuse_swf(path: AnyPath, separator: str) -> None:
+    """Complain of SWF under another name; a header between semicolons may begin with one too, if not with one alone."""
+    with opened(path) as file:
+        start = file.read(_START_BYTES)
+    if swf.recognises(start) and b";" not in first_record(start).lstrip(b";"):
+        raise InputError(
+            f"{path}: looks like SWF; expected {_SEPARATORS[separator]} between cells, so give --format swf"
+        )
 
 
 def _submit_times(given: pl.Series) -> tuple[pl.Series, int]:
