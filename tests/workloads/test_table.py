@@ -369,6 +369,11 @@ def test_whatever_a_parquet_file_holds_it_is_read_or_refused(tmp_path_factory, d
     read_or_refuse(tmp_path_factory.mktemp("fuzz"), "log.parquet", data)
 
 
+def test_what_a_file_between_tabs_cannot_hold_is_told_of_tsv(tmp_path):
+    workload = Workload.of(read_csv(file(tmp_path, HEAD + "a,0,1,1\n")).table, max_cores=8)
+    assert write_workload(workload, tmp_path / "log.tsv") == ("TSV has no place for max_cores: left out",)
+
+
 def test_every_column_of_a_workload_can_be_read_from_csv(tmp_path):
     texts = {"job_id": "a", "submit_time": "0", "run_time": "5", "cores": "1", "priority": "2.5", "qos": "high"}
     names = [column.name for column in COLUMNS if column.name != "line"]

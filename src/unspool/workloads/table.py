@@ -97,7 +97,8 @@ def write_csv(workload: Workload, path: AnyPath, *, force: bool = False, separat
     with replaced(path, force=force) as file:
         workload.table.drop("line").write_csv(file, separator=separator)
     facts = [name for name in (*_FACTS, "profiles") if getattr(workload, name)]
-    return (f"CSV has no place for {', '.join(facts)}: left out",) if facts else ()
+    format = _FORMATS.get(separator, "csv").upper()
+    return (f"{format} has no place for {', '.join(facts)}: left out",) if facts else ()
 
 
 def write_parquet(workload: Workload, path: AnyPath, *, force: bool = False) -> tuple[str, ...]:
