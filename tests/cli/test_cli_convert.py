@@ -119,7 +119,7 @@ def test_jobs_may_be_moved_to_earlier_times(unspool, write, tmp_path):
 def test_several_logs_are_merged(unspool, write, tmp_path):
     one, two = write("one.csv", FOUR), write("two.csv", "submit_time,run_time,cores\n60,1,1\n")
     assert unspool("convert", one, two, "both.csv") == (
-        0, "", "merged: 4 jobs of one.csv, 1 jobs of two.csv\nboth.csv: 5 jobs written, 0 records rejected\n"
+        0, "", "merged: 4 jobs of one.csv, 1 job of two.csv\nboth.csv: 5 jobs written, 0 records rejected\n"
     )  # fmt: skip
     assert [line[0] for line in (tmp_path / "both.csv").read_text().splitlines()[1:]] == ["a", "2", "b", "c", "d"]
 

@@ -274,9 +274,9 @@ def test_lines_are_counted_across_blocks(tmp_path, monkeypatch):
         (b"PK\x03\x04\0\0", r"log\.swf: binary data; expected lines of text"),
         (b"\x1f\x8b\x08\0broken", r"log\.swf: the gzip file is cut off or damaged"),
         (gzip.compress(JOB.encode() * 50, mtime=0)[:-9], r"log\.swf: the gzip file is cut off or damaged"),
-        (JOB.replace(" ", ",").encode(), r"none of its 1 records .*line 1: 1 fields; .*if it is CSV, name it \.csv"),
-        (b"1 0 -1 0 1 -1 -1 1 1 -1 1 1 1 1 1 -1 -1 -1", r"none of its 1 records .*line 1: the run time is unknown"),
-        (b"\xff\xfe\xfd what is this", r"none of its 1 records can be used .*check that it is an SWF log"),
+        (JOB.replace(" ", ",").encode(), r"none of its 1 record .*line 1: 1 field; .*if it is CSV, name it \.csv"),
+        (b"1 0 -1 0 1 -1 -1 1 1 -1 1 1 1 1 1 -1 -1 -1", r"none of its 1 record .*line 1: the run time is unknown"),
+        (b"\xff\xfe\xfd what is this", r"none of its 1 record can be used .*check that it is an SWF log"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_one_sentence(tmp_path, content, message):
@@ -336,8 +336,8 @@ def test_names_are_numbered_and_what_swf_cannot_hold_is_noted(tmp_path):
     notes = write_swf(Workload.of(jobs), tmp_path / "out.swf")
     assert notes == (
         "SWF has no field for gpus: left out",
-        "1 jobs have run time 0, which SWF readers take for unknown",
-        "1 jobs depend on several jobs, of which SWF holds one: the first is written",
+        "1 job has run time 0, which SWF readers take for unknown",
+        "1 job depends on several jobs, of which SWF holds one: the first is written",
         "job_id holds names: numbered from 1 in order of appearance",
         "user holds names: numbered from 1 in order of appearance",
     )
@@ -351,7 +351,7 @@ def test_names_are_numbered_and_what_swf_cannot_hold_is_noted(tmp_path):
 def test_a_dependency_that_has_no_number_is_left_out_with_a_note(tmp_path):
     jobs = pl.DataFrame({"job_id": ["1"], "submit_time": [0], "run_time": [1], "cores": [1], "depends_on": ["setup"]})
     notes = write_swf(Workload.of(jobs), tmp_path / "out.swf")
-    assert notes == ("1 jobs depend on jobs that are not in the log: written without",)
+    assert notes == ("1 job depends on a job that is not in the log: written without",)
     assert "depends_on" not in read_swf(tmp_path / "out.swf").table.columns
 
 

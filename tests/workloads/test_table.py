@@ -62,7 +62,7 @@ def test_submit_dates_count_from_the_earliest(tmp_path):
 def test_submit_dates_without_a_zone_are_utc_with_a_note(tmp_path):
     workload = read_csv(file(tmp_path, HEAD + "a,1970-01-02 00:00:10,1,1\n"))
     assert (workload.origin_unix_s, workload.table["submit_time"].to_list()) == (86410.0, [0.0])
-    assert workload.notes == ("1 submit times have no time zone: taken as UTC",)
+    assert workload.notes == ("1 submit time has no time zone: taken as UTC",)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import polars as pl
 
 from unspool.errors import InputError
 from unspool.model.workload import rejected_table
+from unspool.units import counted
 from unspool.workloads.encoding import BYTE_ORDER_MARK, as_utf8, latin_notes
 from unspool.workloads.files import AnyPath, read_blocks
 from unspool.workloads.lines import Lines, are_quotes_regular, count_marks, drop_lines, fields_of, set_ragged_apart
@@ -104,7 +105,7 @@ def _as_cells(
 
 
 def _misfit(line: int, width: int, expected: int) -> tuple[int, None, str]:
-    return line, None, f"{width} cells; expected {expected}, as in the first line"
+    return line, None, f"{counted(width, 'cell')}; expected {expected}, as in the first line"
 
 
 def plain_lines(path: AnyPath, comment: bytes | None = None, separator: bytes = b"") -> Iterator[Lines]:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.units import counted
 from unspool.workloads.delimited import plain_lines
 from unspool.workloads.encoding import latin_notes
 from unspool.workloads.files import AnyPath
@@ -182,7 +183,8 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -
             del lines, whole, cells, texts  # no block is kept while the next one is read
             continue
         until = int(np.searchsorted(whole.numbers, ragged[0].number))
-        misfit = f"line {ragged[0].number}: {len(ragged[0].fields)} cells; expected {len(header)}, as in the first line"
+        width = counted(len(ragged[0].fields), "cell")
+        misfit = f"line {ragged[0].number}: {width}; expected {len(header)}, as in the first line"
         yield _Block(header, texts().head(until), whole.numbers[:until], texts, latin, misfit)
         return
     if not header:

@@ -16,9 +16,10 @@ import polars as pl
 
 from unspool.errors import InputError, shown
 from unspool.model.workload import COLUMNS, MOST_CORES, MOST_SECONDS, Workload, rejected_table
+from unspool.units import counted
 from unspool.workloads.encoding import BYTE_ORDER_MARK, decoded
 from unspool.workloads.files import AnyPath, read_blocks, replaced
-from unspool.workloads.lines import Lines, drop_lines, first_record, set_ragged_apart
+from unspool.workloads.lines import Lines, Ragged, drop_lines, first_record, set_ragged_apart
 
 __all__ = ["read_swf", "recognises", "write_swf"]
 
@@ -34,6 +35,7 @@ _WHOLE = ("logged_cores", "requested_cores", "status")
 _SCHEMA = {name: pl.String() if name in _IDS else pl.Float64() for name in _FIELDS}
 _REQUIRED = tuple(column.name for column in COLUMNS if column.required)
 
+_SEPARATED = "of SWF, separated by blanks"
 _LARGEST_WHOLE = 2.0**53  # whole numbers are exact in float64 up to here
 _LARGEST_BYTES = 2.0**62
 _HEADER = re.compile(r"[;\s]*(MaxProcs|MaxNodes|UnixStartTime|TimeZoneString)\s*:\s*(.*?)\s*")
@@ -66,12 +68,7 @@ def read_swf(path: AnyPath) -> Workload:
     below: dict[str, int] = {}
     for lines in _record_lines(path, comments):
         lines, ragged = set_ragged_apart(lines, b" ", len(_FIELDS))
-        reason = f"fields; expected the {len(_FIELDS)} of SWF, separated by blanks"
-        rejected.append(
-            rejected_table(
-                [(line.number, shown(line.fields[0].decode()), f"{len(line.fields)} {reason}") for line in ragged]
-            )
-        )
+        rejected.append(rejected_table([_misfit(line) for line in ragged]))
         records, no_numbers = _numbers(lines)
         _refuse_negative_submit(records, path)
         rejected.append(no_numbers)
@@ -85,7 +82,8 @@ def read_swf(path: AnyPath) -> Workload:
         raise _nothing_usable(path, left_out)
     facts, notes = _read_header(comments)
     if below:
-        notes.append(f"{sum(below.values())} values below -1 are read as unknown: in {', '.join(sorted(below))}")
+        are_below = counted(sum(below.values()), "value below -1 is", "values below -1 are")
+        notes.append(f"{are_below} read as unknown: in {', '.join(sorted(below))}")
     table = pl.concat(jobs, how="diagonal")
     return Workload.of(table, name=Path(path).name, rejected=left_out, notes=tuple(notes), **facts)
 
@@ -191,6 +189,11 @@ def _numbers(lines: Lines) -> tuple[pl.DataFrame, pl.DataFrame]:
     return records.filter(is_good), rejected_table(rows)
 
 
+def _misfit(line: Ragged) -> tuple[int, str, str]:
+    count = counted(len(line.fields), "field")
+    return line.number, shown(line.fields[0].decode()), f"{count}; expected the {len(_FIELDS)} {_SEPARATED}"
+
+
 def _refuse_negative_submit(records: pl.DataFrame, path: AnyPath) -> None:
     early = records.filter((pl.col("submit_time") < 0) & (pl.col("submit_time") != -1))
     if len(early):
@@ -277,9 +280,10 @@ def _nothing_usable(path: AnyPath, rejected: pl.DataFrame) -> InputError:
     if not len(rejected):
         return InputError(f"{path}: no records, only comments or blank lines; expected lines of {len(_FIELDS)} numbers")
     line, job_id, reason = rejected.row(0)
-    has_commas = "fields;" in reason and any(mark in (job_id or "") for mark in ",;|")
+    has_commas = reason.endswith(_SEPARATED) and any(mark in (job_id or "") for mark in ",;|")
     hint = "if it is CSV, name it .csv or give its format" if has_commas else "check that it is an SWF log"
-    return InputError(f"{path}: none of its {len(rejected)} records can be used (first, line {line}: {reason}); {hint}")
+    count = counted(len(rejected), "record")
+    return InputError(f"{path}: none of its {count} can be used (first, line {line}: {reason}); {hint}")
 
 
 def _lost_in_swf(workload: Workload) -> list[str]:
@@ -291,10 +295,11 @@ def _lost_in_swf(workload: Workload) -> list[str]:
         notes.append(f"SWF has no field for {', '.join(lost)}: left out")
     zero = int((workload.table["run_time"] == 0).sum())
     if zero:
-        notes.append(f"{zero} jobs have run time 0, which SWF readers take for unknown")
+        notes.append(f"{counted(zero, 'job has', 'jobs have')} run time 0, which SWF readers take for unknown")
     many = int(workload.column("depends_on").str.contains(",", literal=True).sum())
     if many:
-        notes.append(f"{many} jobs depend on several jobs, of which SWF holds one: the first is written")
+        depend = counted(many, "job depends", "jobs depend")
+        notes.append(f"{depend} on several jobs, of which SWF holds one: the first is written")
     return notes
 
 
@@ -313,7 +318,8 @@ def _with_numbers_for_names(table: pl.DataFrame, notes: list[str]) -> pl.DataFra
         notes.append(f"{name} holds names: numbered from 1 in order of appearance")
     lost = kept.null_count() - earlier.null_count()
     if lost:
-        notes.append(f"{lost} jobs depend on jobs that are not in the log: written without")
+        depend = counted(lost, "job depends on a job that is", "jobs depend on jobs that are")
+        notes.append(f"{depend} not in the log: written without")
     return table.with_columns(depends_on=kept)
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from unspool.errors import InputError, UnknownName, shown
 from unspool.model.workload import COLUMNS, Workload, rejected_table
+from unspool.units import counted
 from unspool.workloads import swf
 from unspool.workloads.cells import CONVERSIONS, text_of_bytes, tidied, to_instants, to_number
 from unspool.workloads.delimited import Cells, read_cells
@@ -148,7 +149,8 @@ def workload_of_cells(cells: Cells, path: AnyPath, columns: Mapping[str, str], f
         if name == "submit_time":
             values[name], without_zone = _submit_times(given)
             if without_zone:
-                notes.append(f"{without_zone} submit times have no time zone: taken as UTC")
+                have = counted(without_zone, "submit time has", "submit times have")
+                notes.append(f"{have} no time zone: taken as UTC")
         else:
             values[name] = CONVERSIONS[name].convert(given)
         reasons += _reasons(given, values[name], cells.header[position], name)
@@ -199,7 +201,8 @@ def parted(
         jobs = jobs.filter(reason.is_null())
     if not len(jobs):
         line, _, first = rejected.row(0)
-        raise InputError(f"{path}: none of its {len(rejected)} records can be used (first, line {line}: {first})")
+        count = counted(len(rejected), "record")
+        raise InputError(f"{path}: none of its {count} can be used (first, line {line}: {first})")
     return jobs, rejected
 
 
