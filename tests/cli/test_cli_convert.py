@@ -31,9 +31,19 @@ def test_rejected_records_are_told_and_exit_with_2_when_strict(unspool, write):
     said = unspool("convert", log, "log.parquet")
     reason = "run_time is 'soon'; expected seconds, or a duration such as 2:00 or 5 min"
     assert said == (
-        0, "", f"rejected: line 4, job c: {reason}\nlog.parquet: 2 jobs written, 1 record rejected\n"
+        0, "", f"rejected: 1 record of the log\n  line 4, job c: {reason}\n"
+        "log.parquet: 2 jobs written, 1 record rejected\n"
     )  # fmt: skip
     assert unspool("convert", log, "strict.parquet", "--strict").code == 2
+
+
+def test_of_many_rejected_records_the_others_are_counted(unspool, write):
+    log = write("log.csv", LOG + "c,2,soon,1,eve\n" * 16 + "c,2\n")
+    said = unspool("convert", log, "log.tsv").err.splitlines()
+    assert said[0] == "rejected: 17 records of the log"
+    assert said[3].startswith("  line 6, job c: run_time is 'soon'")
+    assert said[4] == "  … and 14 more; `unspool inspect` counts them by reason"
+    assert said[5] == "log.tsv: 2 jobs written, 17 records rejected"
 
 
 def test_an_existing_target_is_replaced_with_force_only(unspool, write, tmp_path):
@@ -109,7 +119,7 @@ def test_jobs_may_be_moved_to_earlier_times(unspool, write, tmp_path):
 def test_several_logs_are_merged(unspool, write, tmp_path):
     one, two = write("one.csv", FOUR), write("two.csv", "submit_time,run_time,cores\n60,1,1\n")
     assert unspool("convert", one, two, "both.csv") == (
-        0, "", "merged: 4 jobs of one.csv, 1 jobs of two.csv\nboth.csv: 5 jobs written, 0 records rejected\n"
+        0, "", "merged: 4 jobs of one.csv, 1 job of two.csv\nboth.csv: 5 jobs written, 0 records rejected\n"
     )  # fmt: skip
     assert [line[0] for line in (tmp_path / "both.csv").read_text().splitlines()[1:]] == ["a", "2", "b", "c", "d"]
 
@@ -140,7 +150,8 @@ def test_what_slurm_prints_is_converted_whatever_its_name(unspool, write, tmp_pa
     said = unspool("convert", write("sacct.txt", text), "log.parquet")
     assert said == (
         0, "", "dates have no time zone: taken as UTC\n"
-        "rejected: line 4, job 8: State is 'ODD'; expected one of Slurm's, such as COMPLETED\n"
+        "rejected: 1 record of the log\n"
+        "  line 4, job 8: State is 'ODD'; expected one of Slurm's, such as COMPLETED\n"
         "log.parquet: 1 job written, 1 record rejected\n",
     )  # fmt: skip
     table = read_workload(tmp_path / "log.parquet").table

@@ -273,7 +273,7 @@ def test_what_a_run_notes_is_told_once_beside_what_the_configuration_does(unspoo
 
 
 def test_a_log_outside_the_calendar_is_refused_and_inspected_all_the_same(unspool, case, write):
-    log = write("log.swf", "; UnixStartTime: 999999999999999\n1 0 5 60 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n")
+    log = write("log.swf", "; UnixStartTime: 999999999999\n1 0 5 60 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n")
     said = unspool("cost", log, *case[1:])
     assert (said.code, said.out) == (2, "")
     assert "outside the years 1 to 9999" in said.err

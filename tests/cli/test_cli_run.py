@@ -211,6 +211,8 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["three.csv", "-p", "4", "--seed", "-1"], "setting seed: expected int >= 0"),
         (["three.csv", "-p", "4", "--polcy", "easy"],
          "Unknown option: --polcy. Did you mean --policy? Try: unspool run --help"),
+        (["", "-p", "4"], "the name of the log is empty; give the name of a file"),
+        (["-", "-p", "4"], "-: standard input is not read; save it as a file first. Try: unspool run --help"),
         (["three.csv", "-p", "4", "--policy", "fcfs", "easy"],
          "'easy' is one argument too many; an option with several values is given once for each. "
          "Try: unspool run --help"),

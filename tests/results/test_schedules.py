@@ -44,7 +44,7 @@ def test_a_folder_of_results(tmp_path):
 def test_swf_starts_after_its_wait(tmp_path):
     path = tmp_path / "other.txt"
     path.write_text(
-        "; MaxProcs: 4\n1 5 7 10 3 -1 -1 3 10 -1 1 1 -1 -1 -1 -1 -1 -1\n2 6 -1 9 1 -1 -1 1 9 -1 1" + " -1" * 7
+        "\ufeff; MaxProcs: 4\n1 5 7 10 3 -1 -1 3 10 -1 1 1 -1 -1 -1 -1 -1 -1\n2 6 -1 9 1 -1 -1 1 9 -1 1" + " -1" * 7
     )
     assert times(read_schedule(path)) == [("1", 12.0, 22.0)], "a job without a wait did not start"
 
@@ -89,7 +89,7 @@ def test_batsim_jobs_are_found_by_the_name_of_their_workload_too(tmp_path):
     ("text", "message"),
     [
         ("id,start\na,soon\n", "line 2: start is 'soon'; expected seconds"),
-        ("id,start\na,0\nb\n", "line 3: 1 cells; expected 2, as in the first line; mend this line"),
+        ("id,start\na,0\nb\n", "line 3: 1 cell; expected 2, as in the first line; mend this line"),
         ("id,when\na,0\n", "no column start or start_time or starting_time; the file has id, when; expected a folder"),
         ("nonsense\n", "is no schedule that can be read; expected a folder of results, SWF, the jobs file of Batsim"),
         (BATSIM.replace("0-1 3", "x"), "line 2: allocated_resources is 'x'; expected machine numbers such as 0-3 5"),

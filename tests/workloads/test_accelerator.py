@@ -73,8 +73,8 @@ def test_jobs_that_never_ran_are_counted_and_others_keep_the_rules_of_the_jobs_c
     workload = read_accelerator(log(tmp_path, line(7, start=0, end=0), line(8, start=0), line(9)))
     assert workload.table.select("job_id", "run_time", "logged_wait").rows() == [("8", 360.0, 0.0), ("9", 300.0, 60.0)]
     assert workload.notes == (
-        "1 jobs never ran (neither start nor end): left out",
-        "1 jobs have no start time, or one before they were submitted: taken as started then",
+        "1 job never ran (neither start nor end): left out",
+        "1 job has no start time, or one before it was submitted: taken as started then",
     )
 
 
@@ -107,8 +107,8 @@ def test_files_without_a_job_are_refused_in_one_sentence(tmp_path):
         (): "the file is empty",
         ("\0",): "binary data",
         ("# none\n",): "no job; expected lines of 10 values",
-        (line(start=0, end=0),): r"no job \(1 jobs never ran .*\); expected",
-        ("hello\n",): "none of its 1 records can be used .first, line 1: 1 values; expected 10",
+        (line(start=0, end=0),): r"no job \(1 job never ran .*\); expected",
+        ("hello\n",): "none of its 1 record can be used .first, line 1: 1 value; expected 10",
     }.items():
         with pytest.raises(InputError, match=told):
             read_accelerator(log(tmp_path, *lines))

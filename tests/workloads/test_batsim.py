@@ -63,7 +63,7 @@ def test_jobs_come_by_subtime_and_then_by_id_as_text(tmp_path):
     assert workload.table.select("job_id", "submit_time", "line").rows() == [
         ("b", 0.0, 1), ("a", 0.0, 2), ("10", 0.0, 3), ("2", 0.0, 4)
     ]  # fmt: skip
-    assert workload.notes == ("2 jobs have a subtime below 0: they are submitted at once, at 0",)
+    assert workload.notes == ("2 jobs have a subtime below 0: submitted at once, at 0",)
 
 
 def test_a_job_has_as_many_machines_and_cores_as_res(tmp_path):
@@ -89,8 +89,8 @@ def test_free_fields_are_kept_and_some_have_a_meaning(tmp_path):
     }  # fmt: skip
     assert workload.table["details"].to_list()[3] == '{"priority":"high","user":null}'
     assert workload.notes == (
-        "1 jobs have user in a form that has no meaning here: kept, but not used",
-        "1 jobs have priority in a form that has no meaning here: kept, but not used",
+        "1 job has user in a form that has no meaning here: kept, but not used",
+        "1 job has priority in a form that has no meaning here: kept, but not used",
     )
 
 

@@ -85,7 +85,7 @@ def test_what_the_format_cannot_hold_is_noted(tmp_path):
     found, notes = written(tmp_path, log)
     assert notes == (
         "a Batsim workload has no place for group, origin_unix_s: left out",
-        "2 jobs ask for machines of several cores: res is the number of their cores",
+        "2 jobs ask for machines of several cores: res is the number of cores",
         "3 jobs have a walltime of 0, which Batsim does not take: written without one",
     )
     assert found["jobs"][0] == {
@@ -99,7 +99,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
         written(tmp_path, Workload.of(LOG), profile="computing")
     with pytest.raises(InputError, match="speed is 0; expected flops a second, more than 0"):
         written(tmp_path, Workload.of(LOG), profile="computation", speed=0)
-    with pytest.raises(InputError, match="jobs name 1 profiles that are not there, the first 'gone'"):
+    with pytest.raises(InputError, match="jobs name 1 profile that is not there, the first 'gone'"):
         written(tmp_path, Workload.of(LOG.with_columns(profile=pl.lit("gone"))))
     with pytest.raises(InputError, match="3 job ids have a !, the first 'w0!a'"):
         written(tmp_path, Workload.of(LOG.with_columns(job_id="w0!" + pl.col("job_id"))))

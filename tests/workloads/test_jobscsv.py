@@ -128,20 +128,20 @@ def test_values_are_read_by_their_rules(tmp_path, row, column, value):
 @pytest.mark.parametrize(
     ("row", "note"),
     [
-        ({"start_time": ""}, "1 jobs have no start time, or one before they were submitted: taken as started then"),
+        ({"start_time": ""}, "1 job has no start time, or one before it was submitted: taken as started then"),
         (
             {"eligible_time": "2024-05-01T11:00:00"},
-            "1 jobs were eligible before they were submitted: taken as submitted when eligible",
+            "1 job was eligible before it was submitted: taken as submitted when eligible",
         ),
         (
             {"eligible_time": "2024-05-01T12:02:00"},
-            "1 jobs started before they were eligible: their logged wait is negative",
+            "1 job started before it was eligible: its logged wait is negative",
         ),
         (
             {"eligible_time": "2024-05-01T12:00:10", "ineligible_pend_time": "5"},
-            "1 jobs were not eligible at submit time + ineligible time: the eligible time counts",
+            "1 job was not eligible at submit time + ineligible time: the eligible time counts",
         ),
-        ({"max_mem_gb": ""}, "1 jobs ask for no memory"),
+        ({"max_mem_gb": ""}, "1 job asks for no memory"),
         (
             {"ru_maxrss": "512"},
             "ru_maxrss is not used: its unit is not known; say it as in --format jobs-csv:maxrss_unit=KB",
@@ -157,13 +157,13 @@ def test_what_is_taken_otherwise_than_it_stands_is_noted(tmp_path, row, note):
 def test_no_memory_limit_is_no_memory_asked_for(tmp_path):
     workload = read_jobs_csv(jobs_csv(tmp_path, {"max_mem_gb": "0"}, {"max_mem_gb": ""}, {}))
     assert workload.table["memory_bytes"].to_list() == [None, None, 2 * GIB]
-    assert workload.notes == ("1 jobs ask for no memory",)
+    assert workload.notes == ("1 job asks for no memory",)
 
 
 def test_ids_that_stand_twice_are_marked(tmp_path):
     workload = read_jobs_csv(jobs_csv(tmp_path, *({"job_id": name} for name in ("5", "5", "6", "5#2"))))
     assert workload.table["job_id"].to_list() == ["5", "5#2", "6", "5#2#2"]
-    assert workload.notes == ("1 jobs have the id of an earlier one: marked #2, #3 and so on",)
+    assert workload.notes == ("1 job has the id of an earlier one: marked #2, #3 and so on",)
 
 
 MOMENT = "a date such as 2024-05-01T12:30:00, or seconds since 1970"
@@ -226,7 +226,7 @@ def test_files_without_a_job_are_refused_in_a_sentence(tmp_path):
     for content, told in {
         b"": "the file is empty",
         head.encode(): "no jobs, only the names of columns",
-        head.encode() + b"1,2,3\n": "none of its 1 records can be used .first, line 2: 3 cells; expected 7",
+        head.encode() + b"1,2,3\n": "none of its 1 record can be used .first, line 2: 3 cells; expected 7",
         head.encode() + b"\0\0": "binary data",
     }.items():
         path.write_bytes(content)
@@ -282,10 +282,10 @@ def test_what_the_format_cannot_hold_is_noted(tmp_path):
     jobs = pl.DataFrame({"job_id": ["a"], "submit_time": [0.5], "run_time": [60], "cores": [4], "status": [5]})
     assert write_jobs_csv(Workload.of(jobs), tmp_path / "jobs.csv") == (
         "the origin of the log is not known: dates are written as if it were 1970-01-08",
-        "1 jobs do not say on how many machines: written as one host",
-        "1 jobs have no logged wait: written as started when eligible",
-        "1 jobs have times with parts of a second, which are rounded; run times are not",
-        "1 jobs ended otherwise than well or badly: written with exit status 1",
+        "1 job does not say on how many machines: written as one host",
+        "1 job has no logged wait: written as started when eligible",
+        "1 job has times with parts of a second, which are rounded; run times are not",
+        "1 job ended otherwise than well or badly: written with exit status 1",
     )
 
 

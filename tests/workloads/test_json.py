@@ -87,7 +87,7 @@ def test_times_have_units_too_and_fields_may_be_nested(tmp_path):
     assert found == (0.0, 9000.0, 0.0, 2048, "7")
     assert workload.notes == (
         "columns that are not used: elapsed",
-        "1 jobs have no start time, or one before they were submitted: taken as started then",
+        "1 job has no start time, or one before it was submitted: taken as started then",
     )
 
 
@@ -174,7 +174,7 @@ def test_files_that_are_no_array_of_jobs_are_refused_in_one_sentence(tmp_path):
         "[1, 2]": "no column job_id, num_cores",
         json.dumps([JOB]): r"no column job_id, num_cores, .*the file has id, ncpus, .*--columns job_id=THEIRS",
         json.dumps([{**NAMED, "cores": 4}]): r"both cores \(our name\) and num_cores",
-        json.dumps([{**NAMED, "num_cores": 0}]): "none of its 1 records can be used .first, line 1: less than one core",
+        json.dumps([{**NAMED, "num_cores": 0}]): "none of its 1 record can be used .first, line 1: less than one core",
     }.items():
         with pytest.raises(InputError, match=told):
             read_json(saved(tmp_path, content))

@@ -84,7 +84,7 @@ def test_an_aspect_of_which_neither_log_knows_is_left_out_and_of_which_one_does_
     assert "walltimes" not in likeness(without, without)["aspect"]
     table = likeness(with_users, without).filter(pl.col("aspect").is_in(["jobs by user", "walltimes", "accuracy"]))
     assert table["distance"].to_list() == [1.0, 1.0, 1.0]
-    with pytest.raises(InputError, match="has 1 jobs; likeness needs two or more"):
+    with pytest.raises(InputError, match="has 1 job; likeness needs two or more"):
         likeness(with_users, without[:1])
 
 

@@ -99,6 +99,14 @@ def test_a_record_becomes_a_job(tmp_path):
     assert (workload.origin_unix_s, workload.notes, len(workload.rejected)) == (SUBMIT, (), 0)
 
 
+def test_a_line_that_is_not_utf_8_is_read_as_latin_1(tmp_path):
+    path = tmp_path / "lsb.acct"
+    path.write_bytes(record(7, user="Jürgen").encode("latin-1") + record(8, user="Zoë").encode())
+    workload = read_lsf(path)
+    assert workload.table["user"].to_list() == ["Jürgen", "Zoë"]
+    assert workload.notes == ("1 line is not UTF-8: read as Latin-1",)
+
+
 @pytest.mark.parametrize(
     ("changes", "column", "value"),
     [
@@ -146,14 +154,14 @@ def test_every_variant_of_a_record_is_read(tmp_path, changes, column, value):
         ({"request": f"rusage[mem={'9' * 400}]"}, "more memory than any machine has"),
         ({"finish": SUBMIT + 30, "run_time": -1}, "it finished before it started"),
         ({"slots": 0, "asked_slots": 0}, "less than one core"),
-        ({"rest": ["0", "0", "0", "0", "0", "5"]}, "1 fields are left over at the end; expected none in this version"),
+        ({"rest": ["0", "0", "0", "0", "0", "5"]}, "1 field is left over at the end; expected none in this version"),
         (
             {"rest": ["0", "0", "0", "0", "0", "5", "6", "7"]},
             "3 fields are left over at the end; expected none in this version",
         ),
         (
             {"version": "10.11", "rest": ["0", "0", "0", "0", "0", "5"]},
-            "1 fields are left over at the end; expected none in this version",
+            "1 field is left over at the end; expected none in this version",
         ),
         ({"rest": ["2", "1", "5", "1"]}, "the record ends within indexRange, of which there are 2; it is cut off"),
     ],
@@ -187,9 +195,9 @@ def test_what_is_no_job_is_counted_in_notes(tmp_path):
     workload = read_lsf(path)
     assert workload.table.select("job_id", "line", "machines", "memory_bytes").rows() == [("8", 7, 1, 2 * MIB)]
     assert workload.notes == (
-        "1 jobs never ran: left out",
-        "1 jobs name no execution host: taken as one",
-        "1 jobs ask for no memory (no mem= in rusage[]): what they used is taken",
+        "1 job never ran: left out",
+        "1 job names no execution host: taken as one",
+        "1 job asks for no memory (no mem= in rusage[]): what it used is taken",
         "records of other types are skipped: 2 EVENT_ADRSV_FINISH, 1 JOB_RESIZE",
     )
 
@@ -203,13 +211,13 @@ def test_a_folder_is_read_in_the_order_of_its_numbers(tmp_path):
     workload = read_workload(tmp_path)
     assert workload.table.select("job_id", "line").rows() == [("1", 1), ("2", 2), ("10", 3)]
     assert workload.rejected.rows() == [(2, "11", "lsb.acct.10: no submit time")]
-    assert workload.notes == ("1 files are empty",)
+    assert workload.notes == ("1 file is empty",)
 
 
 def test_an_id_that_comes_again_is_another_job(tmp_path):
     workload = read_lsf(log(tmp_path, record(7), record(7, submit=SUBMIT + 30)))
     assert workload.table["job_id"].to_list() == ["7", "7#2"]
-    assert workload.notes == ("1 jobs have the id of an earlier one: marked #2, #3 and so on",)
+    assert workload.notes == ("1 job has the id of an earlier one: marked #2, #3 and so on",)
 
 
 @pytest.mark.parametrize(
@@ -257,9 +265,9 @@ def test_files_without_a_job_are_refused_in_one_sentence(tmp_path):
         (): "the file is empty",
         ("\0",): "binary data",
         ("# nothing\n",): "no job that ran; expected JOB_FINISH records",
-        (record(start=0, run_time=0),): r"no job that ran \(found: 1 jobs never ran: left out\)",
+        (record(start=0, run_time=0),): r"no job that ran \(found: 1 job never ran: left out\)",
         ('"JOB_NEW" "10.1" 1\n',): r"no job that ran \(found: 1 JOB_NEW\)",
-        ("nonsense\n",): "none of its 1 records can be used .first, line 1: field 1 .type. is nonsense",
+        ("nonsense\n",): "none of its 1 record can be used .first, line 1: field 1 .type. is nonsense",
     }.items():
         with pytest.raises(InputError, match=told):
             read_lsf(log(tmp_path, *records))

@@ -40,7 +40,7 @@ def test_profiles_of_one_name_that_differ_get_the_number_of_their_log():
         "1-d": Delay(1.0), "1-s": Sequence(("1-d", "1-d")), "2-d": Delay(2.0), "2-s": Sequence(("2-d", "2-d"))
     }  # fmt: skip
     assert both.table.select("job_id", "profile").rows() == [("a", "1-s"), ("b", "2-s")]
-    assert "1 names of profiles mean different ones: all have the number of their log in front, as 2-d" in both.notes
+    assert "1 name of profiles means different ones: all have the number of their log in front, as 2-d" in both.notes
 
 
 def test_a_log_without_profiles_merges_with_one_that_has_them():

@@ -130,7 +130,7 @@ def test_steps_are_merged_into_their_jobs_and_the_largest_memory_counts(tmp_path
 def test_steps_without_their_job_are_counted(tmp_path):
     workload = read(tmp_path, line(), line(JobID="7.batch"), line(JobID="7.0"), line(JobID="8.0", State="RUNNING"))
     assert workload.table["job_id"].to_list() == ["100"]
-    assert workload.notes == (UTC, "3 steps of 2 jobs that are not in the log themselves are left out")
+    assert workload.notes == (UTC, "3 steps of 2 jobs not in the log: left out")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_requested_memory_is_that_of_all_cores_or_machines(tmp_path, text, size)
 def test_memory_without_a_unit_is_bytes_and_that_is_said(tmp_path):
     workload = read(tmp_path, line(ReqMem="4096"), line(JobID="101", ReqMem=""))
     assert workload.table["memory_bytes"].to_list() == [4096, None]
-    assert workload.notes == (UTC, "1 jobs have a ReqMem without a unit: read as bytes")
+    assert workload.notes == (UTC, "1 job has a ReqMem without a unit: read as bytes")
 
 
 def test_what_was_allocated_goes_before_what_was_asked_for(tmp_path):
@@ -234,7 +234,7 @@ def test_of_a_job_that_ran_again_the_last_run_counts(tmp_path):
     for lines in ([line(**later), first], [first, line(**later)], [line(State="PREEMPTED"), first, line(**later)]):
         workload = read(tmp_path, *lines)
         assert workload.table["run_time"].to_list() == [3600.0]
-        assert "1 earlier runs of jobs that ran again (requeued) are left out: the last run counts" in workload.notes
+        assert "1 earlier run of a job that ran again (requeued): left out, the last run counts" in workload.notes
 
 
 def test_with_a_header_few_columns_will_do(tmp_path):
@@ -273,11 +273,11 @@ def test_odd_values_are_mended_and_counted(tmp_path):
     assert column(workload, "walltime") == {}
     assert column(workload, "run_time") == {"1": 600.0, "2": 600.0}
     assert {
-        "1 jobs started before they were eligible: their logged wait is 0",
-        "1 jobs were eligible before they were submitted: taken as submitted then",
-        "1 values of Elapsed are no duration: End - Start is taken",
-        "1 values of Timelimit or TotalCPU are no duration: ignored",
-        "1 values of MaxRSS are no size: ignored",
+        "1 job started before it was eligible: its logged wait is 0",
+        "1 job was eligible before it was submitted: taken as submitted then",
+        "1 value of Elapsed is no duration: End - Start is taken",
+        "1 value of Timelimit or TotalCPU is no duration: ignored",
+        "1 value of MaxRSS is no size: ignored",
     } < set(workload.notes)
 
 
@@ -292,9 +292,9 @@ def test_odd_values_are_mended_and_counted(tmp_path):
         (b"JobID|Submit|State|End|NCPUS\n", "no column Elapsed, nor Start beside End"),
         (b"  JobID  State\n------ -----\n", "no bars between the fields of its first line"),
         (b"COMPLETED|1|4\n", "3 fields in its first line and no names; expected the 26 from State to Partition"),
-        (line(State="X").encode(), "none of its records can be used: 1 are rejected (first, line 1: State is 'X'"),
+        (line(State="X").encode(), "none of its records can be used: 1 is rejected (first, line 1: State is 'X'"),
         (line(State="PENDING").encode(), "none of its jobs ran to an end (1 PENDING)"),
-        (line(JobID="1.0").encode(), "only steps of 1 jobs, and not the jobs"),
+        (line(JobID="1.0").encode(), "only steps of 1 job, and not the job"),
     ],
 )
 def test_files_that_cannot_be_used_are_refused_in_one_sentence(tmp_path, content, sentence):

@@ -84,6 +84,71 @@ def test_a_header_number_that_is_none_is_noted(tmp_path):
     assert workload.notes == ("header MaxProcs is 'many', no number: ignored",)
 
 
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [
+        ("128 (64 x 2)", 128),
+        ("100;", 100),
+        ("100.", 100),
+        ("100, of which 4 are for login", 100),
+        ("128-way", 128),
+        ("128.0", 128),
+        ("1e3", 1000),
+        ("2.5E+2 (about)", 250),
+    ],
+)
+def test_a_header_number_may_have_words_behind_it(tmp_path, text, cores):
+    workload = read_swf(log(tmp_path, f"; MaxProcs: {text}\n{JOB}"))
+    assert (workload.max_cores, workload.notes) == (cores, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1,024", "no number"),
+        ("1 024", "no number"),
+        ("1'024", "no number"),
+        ("12.345.678", "no number"),
+        ("1k", "no number"),
+        ("16x8", "no number"),
+        ("16 x 8", "no number"),
+        ("1e", "no number"),
+        ("1.024", "no whole number"),
+        ("1e-2", "no whole number"),
+        ("1e13", "beyond any machine's"),
+        ("1" * 20, "beyond any machine's"),
+    ],
+)
+def test_a_header_number_is_not_taken_for_its_first_digits(tmp_path, text, why):
+    workload = read_swf(log(tmp_path, f"; MaxProcs: {text}\n{JOB}"))
+    assert workload.max_cores is None
+    assert workload.notes == (f"header MaxProcs is '{text}', {why}: ignored",)
+
+
+@pytest.mark.parametrize("text", ["0", "-1"])
+def test_a_header_number_that_is_unknown_is_left_out(tmp_path, text):
+    workload = read_swf(log(tmp_path, f"; MaxProcs: {text}\n; UnixStartTime: {text}\n{JOB}"))
+    assert (workload.max_cores, workload.origin_unix_s, workload.notes) == (None, 0.0, ())
+
+
+def test_a_log_may_begin_before_1970(tmp_path):
+    workload = read_swf(log(tmp_path, f"; UnixStartTime: -100\n{JOB}"))
+    assert (workload.origin_unix_s, workload.notes) == (-100.0, ())
+    write_swf(workload, tmp_path / "back.swf")
+    assert read_swf(tmp_path / "back.swf").origin_unix_s == -100.0
+
+
+def test_a_start_time_that_is_a_date_is_noted(tmp_path):
+    workload = read_swf(log(tmp_path, f"; UnixStartTime: 1996-06-22\n{JOB}"))
+    assert workload.notes == ("header UnixStartTime is '1996-06-22', no number: ignored",)
+
+
+def test_a_byte_order_mark_takes_no_line_away(tmp_path):
+    mark = b"\xef\xbb\xbf"
+    assert read_swf(log(tmp_path, mark + JOB.encode())).table["line"].to_list() == [1]
+    assert read_swf(log(tmp_path, mark + f"; MaxProcs: 8\n{JOB}".encode())).max_cores == 8
+
+
 def test_columns_unknown_throughout_are_absent(tmp_path):
     table = read_swf(log(tmp_path, "1 0 -1 60 4 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1")).table
     assert table.to_dicts() == [
@@ -108,6 +173,7 @@ def test_a_walltime_that_is_not_positive_is_unknown(tmp_path, walltime):
     ("line", "job_id", "reason"),
     [
         (fields(f1="-1"), None, "the job number is unknown (field 1 is -1)"),
+        (fields(f1="-7"), "-7", "the job number is negative (field 1)"),
         (fields(f2="-1"), "1", "the submit time is unknown (field 2 is -1)"),
         (fields(f4="0"), "1", "the run time is unknown or not positive (field 4)"),
         (fields(f4="-1"), "1", "the run time is unknown or not positive (field 4)"),
@@ -132,6 +198,27 @@ def test_values_below_minus_one_are_unknown_and_noted(tmp_path):
     workload = read_swf(log(tmp_path, f"{JOB}\n{fields(f1='2', f3='-5', f6='-2')}"))
     assert workload.table["logged_wait"].to_list() == [5.0, None]
     assert workload.notes == ("2 values below -1 are read as unknown: in cpu_time, logged_wait",)
+
+
+def test_names_and_walltimes_below_minus_one_are_unknown_and_noted_too(tmp_path):
+    below = fields(f1="2", f9="-2", f12="-2", f13="-3", f14="-4.5", f15="-5", f16="-6", f17="-7")
+    workload = read_swf(log(tmp_path, f"{fields(f17='9')}\n{below}\n{fields(f1='3', f17='-7')}\n"))
+    names = ("walltime", "user", "group", "application", "queue", "partition", "depends_on")
+    assert workload.table.select(names).rows() == [
+        (90.0, "3", "2", "7", "1", "6", "9"),
+        (None,) * 7,
+        (90.0, "3", "2", "7", "1", "6", None),
+    ]
+    assert workload.notes == (
+        "8 values below -1 are read as unknown: in application, depends_on, group, partition, queue, user, walltime",
+    )
+
+
+def test_negative_names_are_numbered_when_written(tmp_path):
+    jobs = pl.DataFrame({"job_id": ["-5", "3"], "submit_time": [0, 1], "run_time": [1, 1], "cores": [1, 1]})
+    notes = write_swf(Workload.of(jobs), tmp_path / "out.swf")
+    assert notes == ("job_id holds names: numbered from 1 in order of appearance",)
+    assert read_swf(tmp_path / "out.swf").table["job_id"].to_list() == ["1", "2"]
 
 
 def test_a_submit_time_below_minus_one_stops_the_reading(tmp_path):
@@ -187,9 +274,9 @@ def test_lines_are_counted_across_blocks(tmp_path, monkeypatch):
         (b"PK\x03\x04\0\0", r"log\.swf: binary data; expected lines of text"),
         (b"\x1f\x8b\x08\0broken", r"log\.swf: the gzip file is cut off or damaged"),
         (gzip.compress(JOB.encode() * 50, mtime=0)[:-9], r"log\.swf: the gzip file is cut off or damaged"),
-        (JOB.replace(" ", ",").encode(), r"none of its 1 records .*line 1: 1 fields; .*if it is CSV, name it \.csv"),
-        (b"1 0 -1 0 1 -1 -1 1 1 -1 1 1 1 1 1 -1 -1 -1", r"none of its 1 records .*line 1: the run time is unknown"),
-        (b"\xff\xfe\xfd what is this", r"none of its 1 records can be used .*check that it is an SWF log"),
+        (JOB.replace(" ", ",").encode(), r"none of its 1 record .*line 1: 1 field; .*if it is CSV, name it \.csv"),
+        (b"1 0 -1 0 1 -1 -1 1 1 -1 1 1 1 1 1 -1 -1 -1", r"none of its 1 record .*line 1: the run time is unknown"),
+        (b"\xff\xfe\xfd what is this", r"none of its 1 record can be used .*check that it is an SWF log"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_one_sentence(tmp_path, content, message):
@@ -227,6 +314,13 @@ def test_writing_gives_18_numbers_and_the_header(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("requested", ["0", "-1"])
+def test_a_request_that_was_not_there_is_not_written(tmp_path, requested):
+    job = fields(f5="3", f8=requested)
+    write_swf(read_swf(log(tmp_path, job)), tmp_path / "back.swf")
+    assert (tmp_path / "back.swf").read_text().splitlines()[-1].split()[7] == requested
+
+
 def test_names_are_numbered_and_what_swf_cannot_hold_is_noted(tmp_path):
     jobs = pl.DataFrame(
         {
@@ -242,8 +336,8 @@ def test_names_are_numbered_and_what_swf_cannot_hold_is_noted(tmp_path):
     notes = write_swf(Workload.of(jobs), tmp_path / "out.swf")
     assert notes == (
         "SWF has no field for gpus: left out",
-        "1 jobs have run time 0, which SWF readers take for unknown",
-        "1 jobs depend on several jobs, of which SWF holds one: the first is written",
+        "1 job has run time 0, which SWF readers take for unknown",
+        "1 job depends on several jobs, of which SWF holds one: the first is written",
         "job_id holds names: numbered from 1 in order of appearance",
         "user holds names: numbered from 1 in order of appearance",
     )
@@ -257,7 +351,7 @@ def test_names_are_numbered_and_what_swf_cannot_hold_is_noted(tmp_path):
 def test_a_dependency_that_has_no_number_is_left_out_with_a_note(tmp_path):
     jobs = pl.DataFrame({"job_id": ["1"], "submit_time": [0], "run_time": [1], "cores": [1], "depends_on": ["setup"]})
     notes = write_swf(Workload.of(jobs), tmp_path / "out.swf")
-    assert notes == ("1 jobs depend on jobs that are not in the log: written without",)
+    assert notes == ("1 job depends on a job that is not in the log: written without",)
     assert "depends_on" not in read_swf(tmp_path / "out.swf").table.columns
 
 
@@ -348,7 +442,7 @@ def workloads(draw):
             }
         )
     table = pl.DataFrame(rows, infer_schema_length=None)
-    origin = draw(st.integers(0, 2 * 10**9))
+    origin = draw(st.integers(-(10**9), 2 * 10**9).filter(lambda seconds: seconds != -1))
     return Workload.of(table, origin_unix_s=float(origin), max_cores=maybe(st.integers(1, 10**9)))
 
 

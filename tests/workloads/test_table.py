@@ -15,6 +15,7 @@ from unspool.workloads import delimited, format_of, lines, read_workload, write_
 from unspool.workloads.table import read_csv, read_parquet, write_csv, write_parquet
 
 HEAD = "job_id,submit_time,run_time,cores\n"
+SWF = "1 0 -1 60 4 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
 
 
 def file(tmp_path, text, name="log.csv"):
@@ -61,7 +62,7 @@ def test_submit_dates_count_from_the_earliest(tmp_path):
 def test_submit_dates_without_a_zone_are_utc_with_a_note(tmp_path):
     workload = read_csv(file(tmp_path, HEAD + "a,1970-01-02 00:00:10,1,1\n"))
     assert (workload.origin_unix_s, workload.table["submit_time"].to_list()) == (86410.0, [0.0])
-    assert workload.notes == ("1 submit times have no time zone: taken as UTC",)
+    assert workload.notes == ("1 submit time has no time zone: taken as UTC",)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,12 @@ def test_spreadsheet_habits_are_read(tmp_path):
         ("\n\n", "only blank lines"),
         (HEAD, "no jobs, only the names of columns"),
         (HEAD + "a,0,x,1\nb,0,y,1\n", "none of its 2 records can be used .first, line 2: run_time is 'x'"),
-        (HEAD.replace(",", ";") + "a;0;1;1\n", "has semicolons between cells; expected commas"),
+        (HEAD.replace(",", ";") + "a;0;1;1\n", "has semicolons between cells; expected commas, so save it so"),
+        (";" + HEAD.replace(",", ";") + "1;a;0;1;1\n", "has semicolons between cells; expected commas, so save it so"),
+        (HEAD.replace(",", "\t") + "a\t0\t1\t1\n", "has tabs between cells; expected commas, so give --format tsv"),
+        ("; Version: 2.2\n" + SWF, "log.csv: looks like SWF; expected commas between cells, so give --format swf"),
+        ('; Note: a, "b\n' + SWF, "log.csv: looks like SWF; expected commas between cells, so give --format swf"),
+        (SWF, "log.csv: looks like SWF; expected commas between cells, so give --format swf"),
         (HEAD + "a,-5,1,1\n", "line 2: submit_time is -5"),
         (HEAD + "a,0,1,0\n", "line 2: cores is 0; expected 1 or more"),
         (HEAD + "a,0,1,1\na,0,1,1\n", "job id 'a' stands twice, in lines 2 and 3"),
@@ -157,6 +163,11 @@ def test_a_file_that_cannot_be_used_is_refused_with_one_sentence(tmp_path, conte
     with pytest.raises(InputError, match=message) as caught:
         read_csv(file(tmp_path, content))
     assert "\n" not in str(caught.value)
+
+
+def test_a_tab_separated_file_that_has_commas_is_told_its_format(tmp_path):
+    with pytest.raises(InputError, match="has commas between cells; expected tabs, so give --format csv"):
+        read_workload(file(tmp_path, HEAD + "a,0,1,1\n", "log.tsv"))
 
 
 def test_typed_parquet_is_read(tmp_path):
@@ -239,7 +250,7 @@ def test_the_name_of_a_file_tells_its_format(tmp_path):
 
 
 def test_else_its_content_tells_it(tmp_path):
-    swf = "; MaxProcs: 4\n1 0 -1 60 4 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
+    swf = "; MaxProcs: 4\n" + SWF
     packed = gzip.compress(swf.encode())
     typed = parquet(tmp_path, submit_time=[0], run_time=[60], cores=[4]).read_bytes()
     for content in (
@@ -356,6 +367,11 @@ def test_whatever_a_csv_file_holds_it_is_read_or_refused(tmp_path_factory, data)
 @given(st.binary(max_size=300).map(lambda data: b"PAR1" + data + b"PAR1") | mutated(VALID_PARQUET))
 def test_whatever_a_parquet_file_holds_it_is_read_or_refused(tmp_path_factory, data):
     read_or_refuse(tmp_path_factory.mktemp("fuzz"), "log.parquet", data)
+
+
+def test_what_a_file_between_tabs_cannot_hold_is_told_of_tsv(tmp_path):
+    workload = Workload.of(read_csv(file(tmp_path, HEAD + "a,0,1,1\n")).table, max_cores=8)
+    assert write_workload(workload, tmp_path / "log.tsv") == ("TSV has no place for max_cores: left out",)
 
 
 def test_every_column_of_a_workload_can_be_read_from_csv(tmp_path):

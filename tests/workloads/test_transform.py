@@ -179,7 +179,7 @@ def test_copies_are_named_after_their_jobs_and_wait_for_what_these_wait_for():
         "scale_load by 2, seed 0: 4 copies of jobs added, each within the hour of its job",
         "scale_load: the work is 2 times what it was",
     )
-    with pytest.raises(InputError, match="4 ids end in -copy and a number already; rename them first"):
+    with pytest.raises(InputError, match="4 ids end in -copy and a number already; rename first"):
         scale_load(scaled, 2.0)
 
 

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from cyclopts import App, CycloptsError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
 from unspool.errors import InputError, InputErrors, UnspoolError, shown
 
@@ -184,6 +184,8 @@ def _usage(error: CycloptsError) -> str:
     if isinstance(error, UnusedCliTokensError):
         first = (error.unused_tokens or [""])[0]
         text = f"'{first}' is one argument too many; an option with several values is given once for each."
+    if isinstance(error, UnknownOptionError) and (error.token.keyword or error.token.value) == "-":
+        text = "-: standard input is not read; save it as a file first."
     return f"{text} Try: {verb} --help"
 
 

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from unspool.cli.batsim_options import Others, Socket, context_of, outside_of, refuse_others
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
-from unspool.cli.files import tell_reasons
+from unspool.cli.files import in_results, tell_reasons
 from unspool.cli.options import Seed, command_of
 from unspool.cli.output import (
     Announcement,
@@ -302,7 +302,7 @@ def _tell(found: Simulated, files: list[str], *, is_json: bool, out: Path | None
         note(text)
     if len(result.rejected):
         note(f"rejected: {counted(len(result.rejected), 'job')}")
-        tell_reasons(result.rejected, "rejected.parquet")
+        tell_reasons(result.rejected, in_results("rejected.parquet"))
     if not is_json:
         print_comparison([result])
     figures = found.outputs.schedule

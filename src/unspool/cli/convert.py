@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
-from unspool.cli.files import read_results
+from unspool.cli.files import read_results, tell_reasons
 from unspool.cli.options import LogFormat, Seed, TargetFormat
 from unspool.cli.output import Announcement, counted, note, reading
 from unspool.errors import InputError, shown
@@ -109,8 +109,9 @@ def convert(
         lost = write_workload(workload, target, to, force=force)
     for text in (*workload.notes, *lost):
         note(text)
-    for line, job_id, reason in workload.rejected.head(3).rows():
-        note(f"rejected: line {line}, job {shown(str(job_id), 40)}: {reason}")
+    if len(workload.rejected):
+        note(f"rejected: {counted(len(workload.rejected), 'record')} of the log{'s' * (len(logs) > 1)}")
+        tell_reasons(workload.rejected, "`unspool inspect` counts them by reason")
     note(f"{target}: {counted(len(workload), 'job')} written, {counted(len(workload.rejected), 'record')} rejected")
     return 2 if strict and len(workload.rejected) else 0
 

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
-from unspool.cli.files import read_log, tell_reasons
+from unspool.cli.files import in_results, read_log, tell_reasons
 from unspool.cli.options import Seed, command_of
 from unspool.cli.output import (
     Announcement,
@@ -183,7 +183,7 @@ def cost(
             note(text)
     if count := len(found.rejected):
         note(f"rejected: {counted(count, 'record or job', 'records or jobs')}")
-        tell_reasons(found.rejected, "rejected.csv")
+        tell_reasons(found.rejected, in_results("rejected.csv"))
     if json:
         print_json(found.summary)
     else:

@@ -22,7 +22,10 @@ from unspool.units import counted
 from unspool.workloads import batsim, dax, jsonmap, read_workload, recodex, wfcommons
 from unspool.workloads.files import opened
 
-__all__ = ["VERB_OF", "kind_of", "platform_named", "platform_of_log", "read_log", "read_results", "tell_reasons"]
+__all__ = [
+    "VERB_OF", "in_results", "kind_of", "platform_named", "platform_of_log", "read_log", "read_results",
+    "tell_reasons",
+]  # fmt: skip
 
 _REASONS = 3  # rejected records that are shown
 _COST_KEYS = {"instance_mapping", "consumption_model_mapping", "ComputeClusterModel", "Jobs"}
@@ -122,11 +125,16 @@ def platform_of_log(log: Workload) -> Platform:
     return platform
 
 
-def tell_reasons(rejected: pl.DataFrame, file: str) -> None:
-    """The first records or jobs that were rejected, and in which file of the results all of them stand."""
+def in_results(file: str) -> str:
+    """Where all of the rejected records or jobs stand."""
+    return f"all of them stand in {file} (with -o)"
+
+
+def tell_reasons(rejected: pl.DataFrame, others: str) -> None:
+    """The first records or jobs that were rejected and, if there are more, where the others are told."""
     for line, job_id, reason in rejected.head(_REASONS).select("line", "job_id", "reason").rows():
         job = None if job_id is None else f"job {shown(str(job_id), 40)}"
         where = None if line is None else f"line {line}"
         note(f"  {', '.join(filter(None, (where, job))) or 'a record'}: {reason}")
     if len(rejected) > _REASONS:
-        note(f"  … and {len(rejected) - _REASONS:,} more; all of them stand in {file} (with -o)")
+        note(f"  … and {len(rejected) - _REASONS:,} more; {others}")

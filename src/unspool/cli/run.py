@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
-from unspool.cli.files import platform_named, platform_of_log, read_log, tell_reasons
+from unspool.cli.files import in_results, platform_named, platform_of_log, read_log, tell_reasons
 from unspool.cli.options import LogFormat
 from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, where_written
 from unspool.model.platform import Platform
@@ -219,4 +219,4 @@ def _tell_rejected(results: list[Result]) -> None:
         records, jobs = result.counts["rejected_records"], result.counts["rejected_jobs"]
         told = [counted(records, "record") + " of the log"] * (records > 0) + [counted(jobs, "job")] * (jobs > 0)
         note(f"rejected{f' under {result.policy}' if at else ''}: {', '.join(told)}")
-        tell_reasons(rejected, "rejected.parquet")
+        tell_reasons(rejected, in_results("rejected.parquet"))

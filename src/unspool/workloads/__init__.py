@@ -6,6 +6,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
+from os import fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,6 +157,8 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
     ...     read_workload(log).table["run_time"].to_list()
     [300.0]
     """
+    if not fspath(path):
+        raise InputError("the name of the log is empty; give the name of a file")
     _refuse_utf_16(path)
     name, _, text = (format or _told(path, has_map=columns is not None)).partition(":")
     chosen = _known(name)

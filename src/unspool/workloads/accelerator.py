@@ -10,7 +10,9 @@ import polars as pl
 
 from unspool.errors import InputError, shown
 from unspool.model.workload import Workload, rejected_table
+from unspool.units import counted
 from unspool.workloads.accounting import RECORD, workload_of_records
+from unspool.workloads.encoding import as_utf8, latin_notes
 from unspool.workloads.files import AnyPath, read_blocks
 from unspool.workloads.jobcells import GIB
 
@@ -28,8 +30,12 @@ _RAM = re.compile(r"(?<![A-Za-z0-9_])RAM/([0-9]{1,15}(?:\.[0-9]+)?)")
 _LATEST_S = 1e11
 _BEYOND_BYTES = 1.5 * 2.0**62  # more than a record may ask for, and still an int64
 _SCHEMA = {**RECORD, "status": pl.Int64(), "cpu_time": pl.Float64(), "used_memory_bytes": pl.Int64()}
-_NEVER_RAN = "jobs never ran (neither start nor end): left out"
-_MEMORY_USED = "jobs ask for no memory (no RAM/): 1.1 times what they used is taken"
+# Notes of one job and of several.
+_NEVER_RAN = ("job never ran (neither start nor end): left out", "jobs never ran (neither start nor end): left out")
+_MEMORY_USED = (
+    "job asks for no memory (no RAM/): 1.1 times what it used is taken",
+    "jobs ask for no memory (no RAM/): 1.1 times what they used is taken",
+)
 
 
 def recognises(start: bytes) -> bool:
@@ -63,8 +69,9 @@ def read_accelerator(path: AnyPath, *, default_memory_gib: float = 0.0) -> Workl
         raise InputError(f"default_memory_gib is {default_memory_gib}; expected GiB, 0 or more")
     rows: list[tuple[object, ...]] = []
     bad: list[tuple[int | None, str | None, str]] = []
-    counts: Counter[str] = Counter()
-    for line, text in _lines(path):
+    counts: Counter[tuple[str, str]] = Counter()
+    latin: list[int] = []
+    for line, text in _lines(path, latin):
         values = _split(text)
         reason = _misfit(text, values)
         if reason:
@@ -73,18 +80,20 @@ def read_accelerator(path: AnyPath, *, default_memory_gib: float = 0.0) -> Workl
             counts[_NEVER_RAN] += 1
         else:
             rows.append(_row(line, values, default_memory_gib, counts))
-    notes = [f"{count} {what}" for what, count in counts.items()]
+    notes = [*latin_notes(sum(latin)), *(counted(count, *what) for what, count in counts.items())]
     if not rows and not bad:
-        told = f" ({notes[0]})" if notes else ""
+        told = f" ({counted(counts[_NEVER_RAN], *_NEVER_RAN)})" if counts else ""
         raise InputError(f"{path}: no job{told}; expected lines of {len(_FIELDS)} values")
     return workload_of_records(pl.DataFrame(rows, _SCHEMA, orient="row"), path, rejected_table(bad), notes)
 
 
-def _lines(path: AnyPath) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, but for blank ones and comments."""
+def _lines(path: AnyPath, latin: list[int]) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, but for blank ones and comments; adds to `latin` how many were no UTF-8."""
     number = 0
     for block in read_blocks(path):
-        for line in block.decode(errors="replace").removesuffix("\n").split("\n"):
+        text, count = as_utf8(block)
+        latin.append(count)
+        for line in text.decode().removesuffix("\n").split("\n"):
             number += 1
             if line.strip() and not line.startswith("#"):
                 yield number, line
@@ -99,7 +108,7 @@ def _misfit(line: str, values: list[str]) -> str | None:
     if line.count("{") != line.count("}"):
         return "a brace that does not close; expected text with blanks in { }"
     if len(values) != len(_FIELDS):
-        return f"{len(values)} values; expected {len(_FIELDS)}: {', '.join(_FIELDS)}"
+        return f"{counted(len(values), 'value')}; expected {len(_FIELDS)}: {', '.join(_FIELDS)}"
     for name, value in zip(_FIELDS, values, strict=True):
         if name not in ("id", "resources") and _number(value) is None:
             return f"{name} is '{shown(value, 40)}'; expected a number"
@@ -114,7 +123,9 @@ def _number(text: str) -> float | None:
     return value if abs(value) < _LATEST_S else None
 
 
-def _row(line: int, values: list[str], default_memory_gib: float, counts: Counter[str]) -> tuple[object, ...]:
+def _row(
+    line: int, values: list[str], default_memory_gib: float, counts: Counter[tuple[str, str]]
+) -> tuple[object, ...]:
     """The values in the columns of `_SCHEMA`."""
     submit, start, end = (round(max(float(value), 0.0) * 1e6) or None for value in values[1:4])
     exit_status, ram_mib, _, cpu_s, _ = map(float, values[5:])

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from unspool.model.workload import MOST_CORES, MOST_SECONDS, Workload
+from unspool.units import counted
 from unspool.workloads.files import AnyPath
 from unspool.workloads.table import parted
 
@@ -114,7 +115,9 @@ def with_distinct_ids(jobs: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]
         marked = pl.when(count > 1).then(pl.format("{}#{}", "job_id", count)).otherwise("job_id")
         moved = moved or int(jobs["job_id"].len() - jobs["job_id"].n_unique())
         jobs = jobs.with_columns(job_id=marked)
-    return jobs, (f"{moved} jobs have the id of an earlier one: marked #2, #3 and so on",) if moved else ()
+    return jobs, (
+        f"{counted(moved, 'job has', 'jobs have')} the id of an earlier one: marked #2, #3 and so on",
+    ) if moved else ()
 
 
 def _notes(jobs: pl.DataFrame) -> list[str]:
@@ -122,12 +125,24 @@ def _notes(jobs: pl.DataFrame) -> list[str]:
     submit, eligible, start = pl.col("submit"), pl.col("eligible"), pl.col("start")
     told = submit + (pl.col("ineligible") * _MICRO).round().cast(pl.Int64)
     is_missing = start.is_null() | (start < submit)
-    counted = {
-        "jobs have no start time, or one before they were submitted: taken as started then": is_missing,
-        "jobs were eligible before they were submitted: taken as submitted when eligible": eligible < submit,
-        "jobs started before they were eligible: their logged wait is negative": pl.col("begun") < eligible,
-        "jobs were not eligible at submit time + ineligible time: the eligible time counts": told != eligible,
-        "jobs ask for no memory": pl.col("memory_bytes").is_null(),
+    cases = {
+        (
+            "job has no start time, or one before it was submitted: taken as started then",
+            "jobs have no start time, or one before they were submitted: taken as started then",
+        ): is_missing,
+        (
+            "job was eligible before it was submitted: taken as submitted when eligible",
+            "jobs were eligible before they were submitted: taken as submitted when eligible",
+        ): eligible < submit,
+        (
+            "job started before it was eligible: its logged wait is negative",
+            "jobs started before they were eligible: their logged wait is negative",
+        ): pl.col("begun") < eligible,
+        (
+            "job was not eligible at submit time + ineligible time: the eligible time counts",
+            "jobs were not eligible at submit time + ineligible time: the eligible time counts",
+        ): told != eligible,
+        ("job asks for no memory", "jobs ask for no memory"): pl.col("memory_bytes").is_null(),
     }
-    counts = jobs.select(is_so.sum().alias(text) for text, is_so in counted.items()).row(0, named=True)
-    return [f"{count} {text}" for text, count in counts.items() if count]
+    counts = jobs.select(is_so.sum().alias(several) for (_, several), is_so in cases.items()).row(0)
+    return [counted(count, *what) for what, count in zip(cases, counts, strict=True) if count]

@@ -18,6 +18,7 @@ import polars as pl
 
 from unspool.errors import InputError, shown
 from unspool.model.workload import MOST_CORES, Workload, rejected_table
+from unspool.units import counted
 from unspool.workloads.batsim_checks import Known, check_profiles, check_sizes
 from unspool.workloads.batsim_fields import told
 from unspool.workloads.batsim_jobs import FREE_FIELDS, Jobs, meaning_of, plain_jobs, read_jobs
@@ -228,11 +229,12 @@ def _workload(jobs: Jobs, known: Known, text: bytes, path: AnyPath, workload: st
     table = table.sort("submit_time", "job_id").with_columns(line=pl.int_range(1, len(table) + 1, dtype=pl.Int64))
     early = int((table["submit_time"] < 0).sum())
     if early:
-        notes.append(f"{early} jobs have a subtime below 0: they are submitted at once, at 0")
+        notes.append(f"{counted(early, 'job has', 'jobs have')} a subtime below 0: submitted at once, at 0")
     used = set(table["profile"].unique())
     idle = len(known.profiles) - len(reached(known.profiles, used) if known.others else used)
     if idle:
-        notes.append(f"{idle} of {len(known.profiles)} profiles are named by no job and no other profile that is used")
+        named = counted(len(known.profiles), "profile is named", "profiles are named")
+        notes.append(f"{idle} of {named} by no job and no other profile that is used")
     table = table.with_columns(pl.col("submit_time").clip(lower_bound=0.0))
     is_used = table["cores"] > 0
     kept, rejected = table, rejected_table()
@@ -259,7 +261,8 @@ def _free_columns(jobs: Jobs, workload: str, notes: list[str]) -> list[pl.Series
         values = [meaning_of(field, each[field], workload) if field in each else None for each in free]
         lost = has_it - sum(value is not None for value in values)
         if lost:
-            notes.append(f"{lost} jobs have {field} in a form that has no meaning here: kept, but not used")
+            have = counted(lost, "job has", "jobs have")
+            notes.append(f"{have} {field} in a form that has no meaning here: kept, but not used")
         columns.append(pl.Series(column, values, dtype=pl.Float64 if field == "priority" else pl.String))
     return columns
 

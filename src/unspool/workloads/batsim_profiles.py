@@ -29,6 +29,7 @@ from unspool.model.profile import (
     Task,
     Trace,
 )  # fmt: skip
+from unspool.units import counted
 from unspool.workloads.batsim_fields import MOST_TIME, Fields, told
 from unspool.workloads.batsim_positions import Problems
 
@@ -98,7 +99,7 @@ def _task(fields: Fields, _: str, *, needs_both: bool) -> Profile | None:
     size = len(cpu) if cpu is not None else math.isqrt(len(com or ()))
     if com is not None and len(com) != size**2:
         expected = f"{size**2}, for the {size} of cpu" if cpu is not None else "a square number, one for each pair"
-        fields.complain("com", f"com has {len(com)} values; expected {expected}")
+        fields.complain("com", f"com has {counted(len(com), 'value')}; expected {expected}")
     return Task(cpu or (0.0,) * size, com or (0.0,) * size**2)
 
 

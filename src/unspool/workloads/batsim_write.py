@@ -26,6 +26,7 @@ from unspool.model.profile import (
     Trace,
 )
 from unspool.model.workload import COLUMNS, Workload
+from unspool.units import counted
 from unspool.workloads.batsim_jobs import FREE_FIELDS, meaning_of
 from unspool.workloads.files import AnyPath, replaced
 
@@ -149,9 +150,9 @@ def _other_fields(profile: Profile, folder: str) -> dict[str, Any]:
 def _refuse_unwritable(workload: Workload) -> None:
     missing = set(workload.column("profile").drop_nulls()) - workload.profiles.keys()
     if missing:
-        first = shown(min(missing))
+        first, count = shown(min(missing)), counted(len(missing), "profile that is", "profiles that are")
         raise InputError(
-            f"{workload.name}: jobs name {len(missing)} profiles that are not there, the first '{first}'; "
+            f"{workload.name}: jobs name {count} not there, the first '{first}'; "
             "CSV and Parquet do not hold profiles, so convert from the Batsim file"
         )
     marked = workload.table.filter(pl.col("job_id").str.contains("!", literal=True))
@@ -214,10 +215,12 @@ def _notes(workload: Workload) -> tuple[str, ...]:
         notes.append(f"a Batsim workload has no place for {', '.join(lost)}: left out")
     split = int((workload.column("machines") != workload.table["cores"]).sum())
     if split:
-        notes.append(f"{split} jobs ask for machines of several cores: res is the number of their cores")
+        ask = counted(split, "job asks", "jobs ask")
+        notes.append(f"{ask} for machines of several cores: res is the number of cores")
     unlimited = int((workload.column("walltime") == 0).sum())
     if unlimited:
-        notes.append(f"{unlimited} jobs have a walltime of 0, which Batsim does not take: written without one")
+        have = counted(unlimited, "job has", "jobs have")
+        notes.append(f"{have} a walltime of 0, which Batsim does not take: written without one")
     new = sorted({kind for each in workload.profiles.values() if (kind := str(_kind(each))).endswith("Profile")})
     if new:
         notes.append(f"Batsim 4 does not know {', '.join(new)}: written as version 5 names it")

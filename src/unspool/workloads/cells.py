@@ -12,11 +12,13 @@ import polars as pl
 
 from unspool.errors import UnitError
 from unspool.units import parse_bytes, parse_duration
+from unspool.workloads.encoding import decoded, is_utf8
 
 __all__ = [
     "CONVERSIONS",
     "Conversion",
     "Instants",
+    "text_of_bytes",
     "tidied",
     "to_bytes",
     "to_instants",
@@ -47,9 +49,25 @@ class Conversion(NamedTuple):
     expected: str
 
 
+def text_of_bytes(cells: pl.Series) -> tuple[pl.Series, int]:
+    """Cells of bytes as text, and how many of them were no UTF-8: these are read as Latin-1.
+
+    >>> text_of_bytes(pl.Series(["Zoë".encode(), None, b"J\\xfcrgen"]))[0].to_list()
+    ['Zoë', None, 'Jürgen']
+    """
+    try:
+        return cells.cast(pl.String), 0
+    except pl.exceptions.ComputeError:
+        given = cells.to_list()
+        texts = [None if cell is None else decoded(cell) for cell in given]
+        return pl.Series(cells.name, texts, pl.String), sum(cell is not None and not is_utf8(cell) for cell in given)
+
+
 def tidied(cells: pl.Series) -> pl.Series:
     """The cells with empty ones as null: blank text, not-a-number floats."""
-    if cells.dtype in (pl.Categorical, pl.Enum, pl.Binary):
+    if cells.dtype == pl.Binary:
+        cells, _ = text_of_bytes(cells)
+    if cells.dtype in (pl.Categorical, pl.Enum):
         cells = cells.cast(pl.String, strict=False)
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars()

@@ -12,22 +12,24 @@ import polars as pl
 
 from unspool.errors import InputError
 from unspool.model.workload import rejected_table
+from unspool.units import counted
+from unspool.workloads.encoding import BYTE_ORDER_MARK, as_utf8, latin_notes
 from unspool.workloads.files import AnyPath, read_blocks
 from unspool.workloads.lines import Lines, are_quotes_regular, count_marks, drop_lines, fields_of, set_ragged_apart
 
 __all__ = ["Cells", "plain_lines", "read_cells"]
 
 _ROWS_AT_ONCE = 2_000  # few enough to stay in the processor's cache: twice as fast as 50,000
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Cells(NamedTuple):
-    """A table as a file gives it: names of the columns, cells by position, line of each row, rows left out."""
+    """A table as a file gives it: names of the columns, cells by position, line of each row, rows left out, notes."""
 
     header: tuple[str, ...]
     columns: list[pl.Series]
     lines: pl.Series
     rejected: pl.DataFrame
+    notes: tuple[str, ...] = ()
 
 
 def read_cells(path: AnyPath, separator: str) -> Cells:
@@ -39,7 +41,9 @@ def read_cells(path: AnyPath, separator: str) -> Cells:
     header: tuple[str, ...] = ()
     frames: list[pl.DataFrame] = []
     rejected = [rejected_table()]
+    latin = 0
     for lines in plain_lines(path):
+        latin += lines.latin
         is_quoted = b'"' in lines.text
         if is_quoted and not are_quotes_regular(lines.text, separator.encode()):
             return _read_quoted(path, separator)
@@ -56,11 +60,12 @@ def read_cells(path: AnyPath, separator: str) -> Cells:
             lines.text, has_header=False, separator=separator, quote_char='"' if is_quoted else None, schema=schema
         )
         frames.append(frame.with_columns(line=pl.Series(lines.numbers, dtype=pl.Int64)))
-    return _as_cells(path, header, frames, rejected)
+    return _as_cells(path, header, frames, rejected, latin)
 
 
 def _read_quoted(path: AnyPath, separator: str) -> Cells:
-    rows = csv.reader(_texts(path), delimiter=separator, strict=True)
+    latin: list[int] = []
+    rows = csv.reader(_texts(path, latin), delimiter=separator, strict=True)
     frames: list[pl.DataFrame] = []
     rejected = [rejected_table()]
     header: tuple[str, ...] = ()
@@ -76,7 +81,7 @@ def _read_quoted(path: AnyPath, separator: str) -> Cells:
             rejected.append(rejected_table([_misfit(line, width, len(header)) for line, width in ragged]))
     except csv.Error as error:
         raise InputError(f"{path}, line {rows.line_num}: {error}; check the quotes of this record") from error
-    return _as_cells(path, header, frames, rejected)
+    return _as_cells(path, header, frames, rejected, sum(latin))
 
 
 def _numbered(rows: csv._reader) -> Iterator[tuple[int, list[str]]]:  # type: ignore[name-defined]
@@ -89,18 +94,18 @@ def _numbered(rows: csv._reader) -> Iterator[tuple[int, list[str]]]:  # type: ig
 
 
 def _as_cells(
-    path: AnyPath, header: tuple[str, ...], frames: list[pl.DataFrame], rejected: list[pl.DataFrame]
+    path: AnyPath, header: tuple[str, ...], frames: list[pl.DataFrame], rejected: list[pl.DataFrame], latin: int
 ) -> Cells:
     if not header:
         raise InputError(f"{path}: only blank lines; expected the names of the columns, then one job a line")
     left_out = pl.concat(rejected).sort("line", maintain_order=True)
     table = pl.concat(frames) if frames else pl.DataFrame(schema={str(i): pl.String for i in range(len(header))})
     lines = table["line"] if frames else pl.Series([], dtype=pl.Int64)
-    return Cells(header, [table[str(i)] for i in range(len(header))], lines, left_out)
+    return Cells(header, [table[str(i)] for i in range(len(header))], lines, left_out, tuple(latin_notes(latin)))
 
 
 def _misfit(line: int, width: int, expected: int) -> tuple[int, None, str]:
-    return line, None, f"{width} cells; expected {expected}, as in the first line"
+    return line, None, f"{counted(width, 'cell')}; expected {expected}, as in the first line"
 
 
 def plain_lines(path: AnyPath, comment: bytes | None = None, separator: bytes = b"") -> Iterator[Lines]:
@@ -110,30 +115,20 @@ def plain_lines(path: AnyPath, comment: bytes | None = None, separator: bytes = 
     """
     first_line = 1
     for block in read_blocks(path):
-        text = _as_utf8(block.removeprefix(_BYTE_ORDER_MARK) if first_line == 1 else block)
+        text, latin = as_utf8(block.removeprefix(BYTE_ORDER_MARK) if first_line == 1 else block)
         text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
         marks = count_marks(text, separator)
         if marks.has_blank or (comment and (text.startswith(comment) or b"\n" + comment in text)):
-            yield drop_lines(text, first_line, comment)
+            yield drop_lines(text, first_line, comment)._replace(latin=latin)
         else:
-            yield Lines(text, np.arange(first_line, first_line + marks.newlines), marks)
+            yield Lines(text, np.arange(first_line, first_line + marks.newlines), marks, latin)
         first_line += marks.newlines
         del block, text  # before the next one is read: its memory is that of this one
 
 
-def _texts(path: AnyPath) -> Iterator[str]:
-    """The lines of a file as text, newlines kept."""
+def _texts(path: AnyPath, latin: list[int]) -> Iterator[str]:
+    """The lines of a file as text, newlines kept; adds to `latin` how many of each block were no UTF-8."""
     for i, block in enumerate(read_blocks(path)):
-        text = _as_utf8(block if i else block.removeprefix(_BYTE_ORDER_MARK)).decode()
-        yield from (f"{line}\n" for line in text.removesuffix("\n").split("\n"))
-
-
-def _as_utf8(text: bytes) -> bytes:
-    """The bytes if they are UTF-8, else what they are in Latin-1, which any bytes are."""
-    if text.isascii():
-        return text
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return text.decode("latin-1").encode()
-    return text
+        text, count = as_utf8(block if i else block.removeprefix(BYTE_ORDER_MARK))
+        latin.append(count)
+        yield from (f"{line}\n" for line in text.decode().removesuffix("\n").split("\n"))

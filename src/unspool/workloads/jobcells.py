@@ -79,7 +79,7 @@ def workload_of_jobs(
     records = pl.DataFrame([series.alias(name) for name, series in values.items()])
     if reasons:
         records = records.with_columns(pl.DataFrame(reasons).select(reason=pl.coalesce(pl.all())))
-    notes = []
+    notes = list(cells.notes)
     if "max_rss" in values and maxrss_bytes is None and values["max_rss"].count():
         notes.append("ru_maxrss is not used: its unit is not known; say it as in --format jobs-csv:maxrss_unit=KB")
     known = (*JOBS_COLUMNS, *found)

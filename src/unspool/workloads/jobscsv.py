@@ -8,6 +8,7 @@ import polars as pl
 
 from unspool.errors import UnknownName
 from unspool.model.workload import COLUMNS, Workload
+from unspool.units import counted
 from unspool.workloads.delimited import read_cells
 from unspool.workloads.files import AnyPath, replaced
 from unspool.workloads.jobcells import GIB, JOBS_COLUMNS, SIZES, workload_of_jobs
@@ -117,11 +118,15 @@ def _lost(workload: Workload, jobs: pl.DataFrame) -> list[str]:
     if not workload.origin_unix_s:
         notes.append("the origin of the log is not known: dates are written as if it were 1970-01-08")
     times = [pl.col(name).fill_null(0) % 1 != 0 for name in ("submit_time", "ineligible_time", "logged_wait")]
-    counted = {
-        "jobs do not say on how many machines: written as one host": pl.col("machines").fill_null(0) < 1,
-        "jobs have no logged wait: written as started when eligible": pl.col("logged_wait").is_null(),
-        "jobs have times with parts of a second, which are rounded; run times are not": pl.any_horizontal(times),
-        "jobs ended otherwise than well or badly: written with exit status 1": pl.col("status") > 1,
-    }
-    counts = jobs.select(is_so.sum().alias(text) for text, is_so in counted.items()).row(0, named=True)
-    return notes + [f"{count} {text}" for text, count in counts.items() if count]
+    cases: list[tuple[str, str, str, pl.Expr]] = [
+        ("does", "do", "not say on how many machines: written as one host", pl.col("machines").fill_null(0) < 1),
+        ("has", "have", "no logged wait: written as started when eligible", pl.col("logged_wait").is_null()),
+        ("has", "have", "times with parts of a second, which are rounded; run times are not", pl.any_horizontal(times)),
+        ("ended", "ended", "otherwise than well or badly: written with exit status 1", pl.col("status") > 1),
+    ]
+    counts = jobs.select(is_so.sum().alias(text) for _, _, text, is_so in cases).row(0)
+    return notes + [
+        f"{counted(count, f'job {one}', f'jobs {several}')} {text}"
+        for count, (one, several, text, _) in zip(counts, cases, strict=True)
+        if count
+    ]

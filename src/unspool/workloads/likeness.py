@@ -16,6 +16,7 @@ import polars as pl
 
 from unspool.errors import InputError
 from unspool.model.workload import Workload
+from unspool.units import counted
 from unspool.workloads.clock import hours_of_week
 from unspool.workloads.sessions import in_sessions
 
@@ -50,7 +51,7 @@ def likeness(original: Workload, generated: Workload) -> pl.DataFrame:
     """
     for log in (original, generated):
         if len(log) < 2:
-            raise InputError(f"{log.name}: has {len(log)} jobs; likeness needs two or more")
+            raise InputError(f"{log.name}: has {counted(len(log))}; likeness needs two or more")
     rows = []
     for aspect in ASPECTS:
         figures = aspect.figure_of(original), aspect.figure_of(generated)

@@ -30,11 +30,15 @@ class Marks(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Whole lines of text and, for each, its number in the file from 1; the marks in the text, where they are known."""
+    """Whole lines of text and, for each, its number in the file from 1; the marks in the text, where they are known.
+
+    `latin` is how many lines of the block were no UTF-8.
+    """
 
     text: bytes
     numbers: npt.NDArray[np.int64]
     marks: Marks | None = None
+    latin: int = 0
 
 
 class Ragged(NamedTuple):

@@ -14,7 +14,9 @@ import polars as pl
 
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload, rejected_table
+from unspool.units import counted
 from unspool.workloads.accounting import RECORD, workload_of_records
+from unspool.workloads.encoding import as_utf8, latin_notes
 from unspool.workloads.files import AnyPath, read_blocks
 from unspool.workloads.jobcells import GIB, SIZES
 from unspool.workloads.lsfrecord import Finish, RecordError, kind_of_record, parse_finish
@@ -31,11 +33,15 @@ _DIGITS = re.compile(r"([0-9]+)")
 _ID = re.compile(r'"JOB_FINISH" "[^"]*" [0-9]+ ([0-9]+) ')
 _LATEST_S = 1e11
 _BEYOND_BYTES = 1.5 * 2.0**62  # more than a record may ask for, and still an int64
-_NEVER_RAN = "jobs never ran: left out"
-_NO_HOST = "jobs name no execution host: taken as one"
-_MEMORY_USED = "jobs ask for no memory (no mem= in rusage[]): what they used is taken"
-_EMPTY_FILES = "files are empty"
-_OF_JOBS = (_NEVER_RAN, _NO_HOST, _MEMORY_USED, _EMPTY_FILES)
+# Notes of one and of several.
+_NEVER_RAN = ("job never ran: left out", "jobs never ran: left out")
+_NO_HOST = ("job names no execution host: taken as one", "jobs name no execution host: taken as one")
+_MEMORY_USED = (
+    "job asks for no memory (no mem= in rusage[]): what it used is taken",
+    "jobs ask for no memory (no mem= in rusage[]): what they used is taken",
+)
+_EMPTY_FILES = ("file is empty", "files are empty")
+_NOTES = (_NEVER_RAN, _NO_HOST, _MEMORY_USED, _EMPTY_FILES)
 _STATUS = {64: 1, 32: 0}  # LSF's done and exited, as SWF numbers them
 _SCHEMA = {
     **RECORD,
@@ -73,16 +79,18 @@ def read_lsf(
     is what each slot asks for. A job that asks for no memory gets what it used, at least `default_memory_gib`.
     """
     options = _checked(memory_per_slot, unit, default_memory_gib)
-    counts: Counter[str] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
+    others: Counter[str] = Counter()
     files = _files(path, counts)
     rows: list[tuple[object, ...]] = []
     bad: list[tuple[int | None, str | None, str]] = []
+    latin: list[int] = []
     ends = [0]  # the lines of the files up to and with each, so that lines count on from file to file
     for file in files:
-        for line, text in _records(file, ends):
+        for line, text in _records(file, ends, latin):
             kind = kind_of_record(text)
             if kind is not None and kind != "JOB_FINISH":
-                counts[kind] += 1
+                others[kind] += 1
                 continue
             try:
                 row = _row(parse_finish(text), line, options, counts)
@@ -91,8 +99,11 @@ def read_lsf(
             else:
                 rows += [row] if row else []
     records = pl.DataFrame(rows, _SCHEMA, orient="row")
-    _refuse_nothing(path, len(rows) + len(bad), counts)
-    workload = workload_of_records(records, path, rejected_table(bad), _notes(counts))
+    if not rows and not bad:
+        raise _nothing_ran(path, counts, others)
+    workload = workload_of_records(
+        records, path, rejected_table(bad), [*latin_notes(sum(latin)), *_notes(counts, others)]
+    )
     return workload if len(files) == 1 else _located(workload, files, ends)
 
 
@@ -110,7 +121,7 @@ def _checked(memory_per_slot: object, unit: object, default_memory_gib: object) 
     return _Options(memory_per_slot, SIZES[str(unit).upper()], round(default_memory_gib * GIB))
 
 
-def _files(path: AnyPath, counts: Counter[str]) -> list[Path]:
+def _files(path: AnyPath, counts: Counter[tuple[str, str]]) -> list[Path]:
     """The file, or the logs of a folder by name, numbers in it as numbers; empty ones, as after an archiving, apart."""
     folder = Path(path)
     if not folder.is_dir():
@@ -128,11 +139,16 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]
 
 
-def _records(file: Path, ends: list[int]) -> Iterator[tuple[int, str]]:
-    """The records of a file with the line on which each begins; texts in quotes may hold newlines."""
+def _records(file: Path, ends: list[int], latin: list[int]) -> Iterator[tuple[int, str]]:
+    """The records of a file with the line on which each begins; texts in quotes may hold newlines.
+
+    Adds to `ends` the last line, and to `latin` how many lines were no UTF-8.
+    """
     number, begun, held = ends[-1], 0, ""
     for block in read_blocks(file):
-        for line in block.decode(errors="replace").removesuffix("\n").split("\n"):
+        content, count = as_utf8(block)
+        latin.append(count)
+        for line in content.decode().removesuffix("\n").split("\n"):
             number += 1
             line = line.rstrip("\r ")
             if held and kind_of_record(line) is None:
@@ -152,7 +168,7 @@ def _records(file: Path, ends: list[int]) -> Iterator[tuple[int, str]]:
     ends.append(number)
 
 
-def _row(finish: Finish, line: int, options: _Options, counts: Counter[str]) -> tuple[object, ...] | None:
+def _row(finish: Finish, line: int, options: _Options, counts: Counter[tuple[str, str]]) -> tuple[object, ...] | None:
     """The record in the columns of `_SCHEMA`, or None if the job never ran."""
     start, run_time = finish.number("startTime"), finish.number("runTime")
     if not start and not run_time:
@@ -211,17 +227,18 @@ def _id_in(text: str) -> str | None:
     return match[1] if match else None
 
 
-def _refuse_nothing(path: AnyPath, records: int, counts: Counter[str]) -> None:
-    if records:
-        return
-    there = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    told = f" (found: {there})" if there else ""
-    raise InputError(f"{path}: no job that ran{told}; expected JOB_FINISH records, as lsb.acct has them")
+def _nothing_ran(path: AnyPath, counts: Counter[tuple[str, str]], others: Counter[str]) -> InputError:
+    there = [*_counted(counts), *(f"{count} {kind}" for kind, count in others.items())]
+    told = f" (found: {', '.join(there)})" if there else ""
+    return InputError(f"{path}: no job that ran{told}; expected JOB_FINISH records, as lsb.acct has them")
 
 
-def _notes(counts: Counter[str]) -> list[str]:
-    told = [f"{counts[what]} {what}" for what in _OF_JOBS if counts[what]]
-    others = {kind: count for kind, count in counts.items() if kind not in _OF_JOBS}
+def _counted(counts: Counter[tuple[str, str]]) -> list[str]:
+    return [counted(counts[what], *what) for what in _NOTES if counts[what]]
+
+
+def _notes(counts: Counter[tuple[str, str]], others: Counter[str]) -> list[str]:
+    told = _counted(counts)
     if others:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
         told.append(f"records of other types are skipped: {kinds}")

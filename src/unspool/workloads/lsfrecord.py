@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from unspool.errors import shown
+from unspool.units import counted
 
 __all__ = ["Finish", "RecordError", "kind_of_record", "parse_finish", "split_record"]
 
@@ -115,7 +116,8 @@ def parse_finish(text: str) -> Finish:
     walk.take(_LAST)
     walk.take_rest()
     if walk.left and not (walk.left == _LEFT_OVER and version >= (10, 11)):
-        raise RecordError(f"{walk.left} fields are left over at the end; expected none in this version")
+        left = counted(walk.left, "field is", "fields are")
+        raise RecordError(f"{left} left over at the end; expected none in this version")
     hosts = hosts or slots or used
     return Finish(walk.tokens, walk.starts, tuple(dict.fromkeys(map(_host, dict.fromkeys(hosts)))))
 

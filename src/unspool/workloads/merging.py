@@ -12,6 +12,7 @@ import polars as pl
 from unspool.errors import InputError, shown
 from unspool.model.profile import Profile
 from unspool.model.workload import Workload
+from unspool.units import counted
 from unspool.workloads.references import renamed
 
 __all__ = ["merge", "prefixed"]
@@ -38,15 +39,12 @@ def merge(workloads: Sequence[Workload], name: str | None = None) -> Workload:
     ids = pl.concat([log.table["job_id"] for log in workloads])
     clashes = ids.filter(ids.is_duplicated()).n_unique()
     if clashes:
-        notes.append(
-            f"{clashes} job ids stand in several logs: all ids have the number of their log in front, as 2-{ids[0]}"
-        )
+        stand = counted(clashes, "job id stands", "job ids stand")
+        notes.append(f"{stand} in several logs: all ids have the number of their log in front, as 2-{ids[0]}")
     differing = _differing_profiles(workloads)
     if differing:
-        notes.append(
-            f"{len(differing)} names of profiles mean different ones: all have the number of their log in front, "
-            f"as 2-{shown(differing[0])}"
-        )
+        mean = counted(len(differing), "name of profiles means", "names of profiles mean")
+        notes.append(f"{mean} different ones: all have the number of their log in front, as 2-{shown(differing[0])}")
     tables: list[pl.DataFrame] = []
     profiles: dict[str, Profile] = {}
     for number, (log, move) in enumerate(zip(workloads, moves, strict=True), 1):
@@ -60,7 +58,7 @@ def merge(workloads: Sequence[Workload], name: str | None = None) -> Workload:
         "profiles": MappingProxyType(profiles),
         "rejected": pl.concat([log.rejected for log in workloads]),
     }
-    notes.append(f"merged: {', '.join(f'{len(log)} jobs of {log.name}' for log in workloads)}")
+    notes.append(f"merged: {', '.join(f'{counted(len(log))} of {log.name}' for log in workloads)}")
     named = name or "+".join(log.name for log in workloads)
     return Workload.of(table, name=named, origin_unix_s=origin, notes=tuple(notes), **facts)
 

@@ -21,7 +21,9 @@ import numpy.typing as npt
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.units import counted
 from unspool.workloads.delimited import plain_lines
+from unspool.workloads.encoding import latin_notes
 from unspool.workloads.files import AnyPath
 from unspool.workloads.lines import Lines, are_quotes_regular, count_marks, fields_of, set_ragged_apart
 
@@ -65,13 +67,14 @@ class _Part(NamedTuple):
 class _Block(NamedTuple):
     """Cells of whole rows, with the line of each; a row of another width ends the block and the file.
 
-    Numbers are numbers or texts. `texts` makes texts of all, for complaints.
+    Numbers are numbers or texts. `texts` makes texts of all, for complaints. `latin` is how many lines were no UTF-8.
     """
 
     header: tuple[str, ...]
     cells: pl.DataFrame
     lines: npt.NDArray[np.int64]
     texts: Callable[[], pl.DataFrame]
+    latin: int
     misfit: str | None = None
 
 
@@ -119,16 +122,17 @@ def _parts(
     if limit is not None and limit < 1:
         raise InputError(f"{path}: a limit of {limit} leaves no {what}; expected 1 or more")
     kept = [name for name, kind in columns.items() if kind is not Kind.ID or ids is None or name in ids]
-    read = 0
+    read = latin = 0
     last: dict[str, float] = {}
     for block in _blocks(path, columns, kept):
         rows = block if limit is None else block._replace(cells=block.cells.head(limit - read))
         values = _converted(rows, columns, path, last)
         read += len(rows.cells)
+        latin += block.latin
         yield _Part(
             {name: _kept(values[name], columns[name]) for name in kept},
             block.lines[: len(rows.cells)],
-            _notes(block.header, columns),
+            (*latin_notes(latin), *_notes(block.header, columns)),
         )
         if read == limit:
             break
@@ -158,7 +162,7 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -
     """The cells of the columns that are wanted, in blocks; ids that are not kept may be missing."""
     header: tuple[str, ...] = ()
     for lines in plain_lines(path, separator=_SEPARATOR):
-        is_quoted = b'"' in lines.text
+        is_quoted, latin = b'"' in lines.text, lines.latin
         if is_quoted and not are_quotes_regular(lines.text, _SEPARATOR):
             raise InputError(
                 f"{path}, line {_irregular(lines)}: a quote that neither begins nor ends a cell; remove it"
@@ -175,12 +179,13 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -
         )
         texts = partial(_cells, whole.text, header, columns, dict.fromkeys(columns, pl.String()), is_quoted)
         if cells is not None or not ragged:
-            yield _Block(header, texts() if cells is None else cells, whole.numbers, texts)
+            yield _Block(header, texts() if cells is None else cells, whole.numbers, texts, latin)
             del lines, whole, cells, texts  # no block is kept while the next one is read
             continue
         until = int(np.searchsorted(whole.numbers, ragged[0].number))
-        misfit = f"line {ragged[0].number}: {len(ragged[0].fields)} cells; expected {len(header)}, as in the first line"
-        yield _Block(header, texts().head(until), whole.numbers[:until], texts, misfit)
+        width = counted(len(ragged[0].fields), "cell")
+        misfit = f"line {ragged[0].number}: {width}; expected {len(header)}, as in the first line"
+        yield _Block(header, texts().head(until), whole.numbers[:until], texts, latin, misfit)
         return
     if not header:
         raise InputError(f"{path}: only blank lines; expected the names of the columns, then one row a line")

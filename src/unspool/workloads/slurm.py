@@ -15,7 +15,9 @@ import polars as pl
 
 from unspool.errors import InputError, shown
 from unspool.model.workload import Workload, rejected_table
+from unspool.units import counted
 from unspool.workloads.delimited import plain_lines
+from unspool.workloads.encoding import latin_notes
 from unspool.workloads.files import AnyPath
 from unspool.workloads.lines import Lines, Ragged, first_record, set_ragged_apart
 from unspool.workloads.slurm_records import Part, part_of
@@ -97,9 +99,11 @@ def read_sacct(path: AnyPath) -> Workload:
     layout: _Layout | None = None
     parts: list[Future[Part]] = []
     ragged = [rejected_table()]
+    latin = 0
     # Polars leaves the second core to us: one block is cut into cells while the block before it becomes jobs.
     with ThreadPoolExecutor(1) as worker:
         for lines in plain_lines(path, b"#"):
+            latin += lines.latin
             if not lines.text:
                 continue
             layout = layout or _layout_of(lines.text, path)
@@ -112,7 +116,7 @@ def read_sacct(path: AnyPath) -> Workload:
         raise InputError(f"{path}: only comments or blank lines; expected lines of sacct --parsable2")
     done = [part.result() for part in parts]
     rejected = pl.concat([*ragged, *(part.rejected for part in done)]).sort("line", maintain_order=True)
-    return _workload_of(done, layout, rejected, path)
+    return _workload_of(done, layout, rejected, path, latin_notes(latin))
 
 
 def recognises(start: bytes) -> bool:
@@ -143,8 +147,8 @@ def _layout_of(text: bytes, path: AnyPath) -> _Layout:
     width = next((len(cut) for cut in _cut(text) if len(cut) in _WIDTHS), None)
     if width is None:
         raise InputError(
-            f"{path}: {len(first)} fields in its first line and no names; expected the {len(POSITIONAL)} from State to "
-            "Partition, so run sacct again without --noheader"
+            f"{path}: {counted(len(first), 'field')} in its first line and no names; expected the {len(POSITIONAL)} "
+            "from State to Partition, so run sacct again without --noheader"
         )
     return _layout_by_names([*POSITIONAL, ""][:width], path, is_header=False)
 
@@ -194,13 +198,15 @@ def _frame(lines: Lines, layout: _Layout) -> pl.DataFrame:
 
 
 def _as_rejected(misfits: list[Ragged], layout: _Layout) -> pl.DataFrame:
-    reason = f"fields; expected {layout.width}, as in the {'header' if layout.has_header else 'other lines'}"
+    reason = f"expected {layout.width}, as in the {'header' if layout.has_header else 'other lines'}"
     at = layout.at["job"]
     cells = [(line, fields[at].decode() if at < len(fields) else "", len(fields)) for line, fields in misfits]
-    return rejected_table([(line, shown(job), f"{count} {reason}") for line, job, count in cells])
+    return rejected_table([(line, shown(job), f"{counted(count, 'field')}; {reason}") for line, job, count in cells])
 
 
-def _workload_of(parts: list[Part], layout: _Layout, rejected: pl.DataFrame, path: AnyPath) -> Workload:
+def _workload_of(
+    parts: list[Part], layout: _Layout, rejected: pl.DataFrame, path: AnyPath, notes: list[str]
+) -> Workload:
     jobs = pl.concat([part.jobs for part in parts])
     left_out = sum((part.left_out for part in parts), Counter[str]())
     steps = (
@@ -208,7 +214,6 @@ def _workload_of(parts: list[Part], layout: _Layout, rejected: pl.DataFrame, pat
     )
     if not len(jobs):
         raise _nothing_usable(path, rejected, left_out, len(steps))
-    notes = []
     if any(part.has_zoneless for part in parts):
         notes.append("dates have no time zone: taken as UTC")
     if "state" not in layout.at:
@@ -217,12 +222,13 @@ def _workload_of(parts: list[Part], layout: _Layout, rejected: pl.DataFrame, pat
         notes.append(f"left out, as they did not run to an end: {_listed(left_out)}")
     jobs, again = _last_runs(jobs)
     if again:
-        notes.append(f"{again} earlier runs of jobs that ran again (requeued) are left out: the last run counts")
+        runs = counted(again, "earlier run of a job", "earlier runs of jobs")
+        notes.append(f"{runs} that ran again (requeued): left out, the last run counts")
     orphans = steps.join(pl.DataFrame({"job_id": pl.concat([part.seen for part in parts])}), on="job_id", how="anti")
     if len(orphans):
-        count = orphans["count"].sum()
-        notes.append(f"{count} steps of {len(orphans)} jobs that are not in the log themselves are left out")
-    notes += _repairs(sum((part.repairs for part in parts), Counter[str]()))
+        steps_of = f"{counted(int(orphans['count'].sum()), 'step')} of {counted(len(orphans))}"
+        notes.append(f"{steps_of} not in the log: left out")
+    notes += _repairs(sum((part.repairs for part in parts), Counter[tuple[str, str]]()))
     if layout.unused:
         notes.append(f"columns that are not used: {', '.join(shown(name) for name in layout.unused)}")
     jobs = jobs.join(steps, on="job_id", how="left", maintain_order="left")
@@ -246,8 +252,8 @@ def _last_runs(jobs: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return last.sort("line"), len(jobs) - len(last)
 
 
-def _repairs(counts: Counter[str]) -> list[str]:
-    return [text.format(counts[text]) for text in sorted(counts) if counts[text]]
+def _repairs(counts: Counter[tuple[str, str]]) -> list[str]:
+    return [counted(counts[what], *what) for what in sorted(counts) if counts[what]]
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -256,9 +262,9 @@ def _listed(counts: Counter[str]) -> str:
 
 def _nothing_usable(path: AnyPath, rejected: pl.DataFrame, left_out: Counter[str], steps: int) -> InputError:
     if len(rejected):
-        line, _, reason = rejected.row(0)
+        (line, _, reason), count = rejected.row(0), counted(len(rejected), "is rejected", "are rejected")
         return InputError(
-            f"{path}: none of its records can be used: {len(rejected)} are rejected (first, line {line}: {reason}); "
+            f"{path}: none of its records can be used: {count} (first, line {line}: {reason}); "
             "check that it is the output of sacct --parsable2"
         )
     if left_out:
@@ -266,5 +272,6 @@ def _nothing_usable(path: AnyPath, rejected: pl.DataFrame, left_out: Counter[str
             f"{path}: none of its jobs ran to an end ({_listed(left_out)}); ask sacct for an earlier time"
         )
     if steps:
-        return InputError(f"{path}: only steps of {steps} jobs, and not the jobs; run sacct without a filter on JobID")
+        jobs = counted(steps, "job, and not the job", "jobs, and not the jobs")
+        return InputError(f"{path}: only steps of {jobs}; run sacct without a filter on JobID")
     return InputError(f"{path}: no jobs, only the names of columns; expected one job or step a line")

@@ -45,12 +45,25 @@ _NO_LIMITS = ("UNLIMITED", "Partition_Limit")
 _MEGABYTE = 1024.0**2
 _LARGEST_BYTES = 2.0**62
 _DATE = "a date with a time such as 2024-05-01T12:30:00"
-_EARLY_START = "{} jobs started before they were eligible: their logged wait is 0"
-_EARLY_ELIGIBLE = "{} jobs were eligible before they were submitted: taken as submitted then"
-_PLAIN_MEMORY = "{} jobs have a ReqMem without a unit: read as bytes"
-_NO_ELAPSED = "{} values of Elapsed are no duration: End - Start is taken"
-_NO_DURATION = "{} values of Timelimit or TotalCPU are no duration: ignored"
-_NO_SIZE = "{} values of MaxRSS are no size: ignored"
+# Notes of one and of several.
+_EARLY_START = (
+    "job started before it was eligible: its logged wait is 0",
+    "jobs started before they were eligible: their logged wait is 0",
+)
+_EARLY_ELIGIBLE = (
+    "job was eligible before it was submitted: taken as submitted then",
+    "jobs were eligible before they were submitted: taken as submitted then",
+)
+_PLAIN_MEMORY = ("job has a ReqMem without a unit: read as bytes", "jobs have a ReqMem without a unit: read as bytes")
+_NO_ELAPSED = (
+    "value of Elapsed is no duration: End - Start is taken",
+    "values of Elapsed are no duration: End - Start is taken",
+)
+_NO_DURATION = (
+    "value of Timelimit or TotalCPU is no duration: ignored",
+    "values of Timelimit or TotalCPU are no duration: ignored",
+)
+_NO_SIZE = ("value of MaxRSS is no size: ignored", "values of MaxRSS are no size: ignored")
 
 
 class Part(NamedTuple):
@@ -61,14 +74,14 @@ class Part(NamedTuple):
     seen: pl.Series
     rejected: pl.DataFrame
     left_out: Counter[str]
-    repairs: Counter[str]
+    repairs: Counter[tuple[str, str]]
     has_zoneless: bool
 
 
 def part_of(records: pl.DataFrame, names: Mapping[str, str]) -> Part:
     """The jobs among records of text; `names` says what the columns that there are were called in the file."""
     is_step = records["job"].str.contains(".", literal=True).fill_null(False)
-    repairs: Counter[str] = Counter()
+    repairs: Counter[tuple[str, str]] = Counter()
     steps = _steps(records.filter(is_step), repairs)
     jobs = records.filter(~is_step)
     seen = jobs["job"]
@@ -82,7 +95,7 @@ def part_of(records: pl.DataFrame, names: Mapping[str, str]) -> Part:
     return Part(_as_columns(jobs, names), steps, seen, rejected, left_out, repairs, has_zoneless)
 
 
-def _steps(records: pl.DataFrame, repairs: Counter[str]) -> pl.DataFrame:
+def _steps(records: pl.DataFrame, repairs: Counter[tuple[str, str]]) -> pl.DataFrame:
     """The largest MaxRSS over the steps of each job (`846_0.batch`, `900+1.0`), and how many steps it has."""
     used = by_distinct(records["used_memory"], to_size)
     repairs[_NO_SIZE] += used.null_count() - records["used_memory"].null_count()
@@ -213,21 +226,22 @@ def _as_rejected(jobs: pl.DataFrame, reason: pl.Expr) -> pl.DataFrame:
     return jobs.select("line", job_id=pl.col("job").str.slice(0, 60), reason=reason)
 
 
-def _count_repairs(jobs: pl.DataFrame, repairs: Counter[str]) -> None:
+def _count_repairs(jobs: pl.DataFrame, repairs: Counter[tuple[str, str]]) -> None:
     is_plain = pl.coalesce("given_memory", "asked_memory").is_null() & pl.col("memory").str.contains(
         r"^[0-9.]*[1-9][0-9.]*$"
     )
     has_other_limit = pl.col("limit_s").is_null() & ~pl.col("limit").is_in(_NO_LIMITS)
     has_other_cpu_time = pl.col("cpu_s").is_null() & pl.col("cpu_time").is_not_null()
-    counts = jobs.select(
-        (pl.col("start_us") < pl.col("eligible_us")).sum().alias(_EARLY_START),
-        (pl.col("eligible_us") < pl.col("known_us")).sum().alias(_EARLY_ELIGIBLE),
-        is_plain.sum().alias(_PLAIN_MEMORY),
-        (pl.col("used_memory").is_not_null() & pl.col("used_by_job").is_null()).sum().alias(_NO_SIZE),
-        (pl.col("elapsed_s").is_null() & pl.col("elapsed").is_not_null()).sum().alias(_NO_ELAPSED),
-        (has_other_limit.sum() + has_other_cpu_time.sum()).alias(_NO_DURATION),
-    )
-    repairs.update(counts.row(0, named=True))
+    cases = {
+        _EARLY_START: (pl.col("start_us") < pl.col("eligible_us")).sum(),
+        _EARLY_ELIGIBLE: (pl.col("eligible_us") < pl.col("known_us")).sum(),
+        _PLAIN_MEMORY: is_plain.sum(),
+        _NO_SIZE: (pl.col("used_memory").is_not_null() & pl.col("used_by_job").is_null()).sum(),
+        _NO_ELAPSED: (pl.col("elapsed_s").is_null() & pl.col("elapsed").is_not_null()).sum(),
+        _NO_DURATION: has_other_limit.sum() + has_other_cpu_time.sum(),
+    }
+    counts = jobs.select(count.alias(several) for (_, several), count in cases.items()).row(0)
+    repairs.update(dict(zip(cases, counts, strict=True)))
 
 
 def _as_columns(jobs: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:

@@ -5,6 +5,7 @@ Fields and header labels follow version 2.2 of https://www.cs.huji.ac.il/labs/pa
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,10 @@ import polars as pl
 
 from unspool.errors import InputError, shown
 from unspool.model.workload import COLUMNS, MOST_CORES, MOST_SECONDS, Workload, rejected_table
+from unspool.units import counted
+from unspool.workloads.encoding import BYTE_ORDER_MARK, decoded
 from unspool.workloads.files import AnyPath, read_blocks, replaced
-from unspool.workloads.lines import Lines, drop_lines, first_record, set_ragged_apart
+from unspool.workloads.lines import Lines, Ragged, drop_lines, first_record, set_ragged_apart
 
 __all__ = ["read_swf", "recognises", "write_swf"]
 
@@ -32,11 +35,15 @@ _WHOLE = ("logged_cores", "requested_cores", "status")
 _SCHEMA = {name: pl.String() if name in _IDS else pl.Float64() for name in _FIELDS}
 _REQUIRED = tuple(column.name for column in COLUMNS if column.required)
 
+_SEPARATED = "of SWF, separated by blanks"
 _LARGEST_WHOLE = 2.0**53  # whole numbers are exact in float64 up to here
 _LARGEST_BYTES = 2.0**62
 _HEADER = re.compile(r"[;\s]*(MaxProcs|MaxNodes|UnixStartTime|TimeZoneString)\s*:\s*(.*?)\s*")
 _NUMERIC = re.compile(rb"[-+0-9.eE]+")
-_LEADING_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]+)?(?![0-9])")
+# Words may follow, but nothing that makes it another number: 1,024 and 1 024, 1k, 16x8, 1996-06-22.
+_LEADING_NUMBER = re.compile(
+    r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?!\w|[-+.,:'’/^][0-9]|\s*[x×*]\s*[0-9]|\s[0-9]{3}(?![0-9]))"
+)
 # For reading numbers, any blank is a space, and what is not ASCII is no digit.
 _TO_ASCII = bytes(32 if byte in b"\t\r\v\f" else byte if byte < 128 else ord("?") for byte in range(256))
 
@@ -61,12 +68,7 @@ def read_swf(path: AnyPath) -> Workload:
     below: dict[str, int] = {}
     for lines in _record_lines(path, comments):
         lines, ragged = set_ragged_apart(lines, b" ", len(_FIELDS))
-        reason = f"fields; expected the {len(_FIELDS)} of SWF, separated by blanks"
-        rejected.append(
-            rejected_table(
-                [(line.number, shown(line.fields[0].decode()), f"{len(line.fields)} {reason}") for line in ragged]
-            )
-        )
+        rejected.append(rejected_table([_misfit(line) for line in ragged]))
         records, no_numbers = _numbers(lines)
         _refuse_negative_submit(records, path)
         rejected.append(no_numbers)
@@ -80,7 +82,8 @@ def read_swf(path: AnyPath) -> Workload:
         raise _nothing_usable(path, left_out)
     facts, notes = _read_header(comments)
     if below:
-        notes.append(f"{sum(below.values())} values below -1 are read as unknown: in {', '.join(sorted(below))}")
+        are_below = counted(sum(below.values()), "value below -1 is", "values below -1 are")
+        notes.append(f"{are_below} read as unknown: in {', '.join(sorted(below))}")
     table = pl.concat(jobs, how="diagonal")
     return Workload.of(table, name=Path(path).name, rejected=left_out, notes=tuple(notes), **facts)
 
@@ -104,9 +107,9 @@ def write_swf(workload: Workload, path: AnyPath, *, force: bool = False) -> tupl
     table = table.with_columns(
         pl.when(pl.col("requested_cores") == pl.col("cores"))
         .then("requested_cores")
-        # An unknown request is kept unknown if a reader finds the cores in field 5.
-        .when(pl.col("requested_cores").is_null() & (pl.col("logged_cores") == pl.col("cores")))
-        .then(None)
+        # A request that is unknown, or 0, stays so if a reader finds the cores in field 5.
+        .when((pl.col("requested_cores").fill_null(0) <= 0) & (pl.col("logged_cores") == pl.col("cores")))
+        .then("requested_cores")
         .otherwise("cores")
         .alias("requested_cores"),
         memory_bytes=pl.col("memory_bytes") / (1024 * pl.col("cores")),
@@ -138,6 +141,7 @@ def _record_lines(path: AnyPath, comments: list[bytes]) -> Iterator[Lines]:
     """The records of each block, single-spaced; comment lines go to `comments` as they stand in the file."""
     first_line = 1
     for block in read_blocks(path):
+        block = block.removeprefix(BYTE_ORDER_MARK) if first_line == 1 else block
         text = _squeezed(block)
         count = text.count(b"\n")
         if b";" in text or b"\n\n" in text or text.startswith(b"\n"):
@@ -185,6 +189,11 @@ def _numbers(lines: Lines) -> tuple[pl.DataFrame, pl.DataFrame]:
     return records.filter(is_good), rejected_table(rows)
 
 
+def _misfit(line: Ragged) -> tuple[int, str, str]:
+    count = counted(len(line.fields), "field")
+    return line.number, shown(line.fields[0].decode()), f"{count}; expected the {len(_FIELDS)} {_SEPARATED}"
+
+
 def _refuse_negative_submit(records: pl.DataFrame, path: AnyPath) -> None:
     early = records.filter((pl.col("submit_time") < 0) & (pl.col("submit_time") != -1))
     if len(early):
@@ -201,6 +210,7 @@ def _usable(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     longest = pl.max_horizontal("submit_time", "run_time", "walltime", "think_time")
     reasons = {
         "the job number is unknown (field 1 is -1)": pl.col("job_id").is_null(),
+        "the job number is negative (field 1)": pl.col("job_id").str.starts_with("-"),
         "the submit time is unknown (field 2 is -1)": pl.col("submit_time") == -1,
         "the run time is unknown or not positive (field 4)": pl.col("run_time") <= 0,
         "no number of processors: neither field 8 nor field 5 is positive": cores.is_null(),
@@ -218,8 +228,9 @@ def _usable(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _count_below(records: pl.DataFrame) -> dict[str, int]:
-    counts = records.select((pl.col(_NUMBERS) < -1).sum()).row(0, named=True)
-    return {name: count for name, count in counts.items() if count and name != "walltime"}
+    # Ids of -1 are null by now, so that those with a sign are below it.
+    are_below = ((pl.col(_NUMBERS) < -1).sum(), pl.col(_IDS).str.starts_with("-").sum())
+    return {name: count for name, count in records.select(are_below).row(0, named=True).items() if count}
 
 
 def _as_columns(records: pl.DataFrame) -> pl.DataFrame:
@@ -230,7 +241,8 @@ def _as_columns(records: pl.DataFrame) -> pl.DataFrame:
     known["used_memory_bytes"] = (known["used_memory_bytes"] * 1024).round()
     whole = (*_WHOLE, "memory_bytes", "used_memory_bytes")
     values = [value.cast(pl.Int64) if name in whole else value for name, value in known.items()]
-    return _without_empty(records.select(*_IDS, *values, pl.col("cores").cast(pl.Int64), "line"))
+    ids = pl.when(~pl.col(_IDS).str.starts_with("-")).then(pl.col(_IDS)).name.keep()
+    return _without_empty(records.select(ids, *values, pl.col("cores").cast(pl.Int64), "line"))
 
 
 def _without_empty(jobs: pl.DataFrame) -> pl.DataFrame:
@@ -243,18 +255,24 @@ def _read_header(comments: list[bytes]) -> tuple[dict[str, Any], list[str]]:
     labels: dict[str, str] = {}
     notes = []
     for comment in comments:
-        match = _HEADER.fullmatch(_decoded(comment))
+        match = _HEADER.fullmatch(decoded(comment))
         if match:
             labels.setdefault(match[1], match[2])
     facts: dict[str, Any] = {"time_zone": labels.pop("TimeZoneString", None) or None}
     for label, text in labels.items():
-        number = _LEADING_NUMBER.match(text)
-        if number is None:
+        is_time = label == "UnixStartTime"
+        match = _LEADING_NUMBER.match(text)
+        number = float(match[0]) if match else math.nan
+        if math.isnan(number):
             notes.append(f"header {label} is '{shown(text)}', no number: ignored")
-        elif label == "UnixStartTime":
-            facts["origin_unix_s"] = max(0.0, float(number[0]))
-        elif float(number[0]) > 0:
-            facts["max_cores" if label == "MaxProcs" else "max_machines"] = int(float(number[0]))
+        elif abs(number) > (MOST_SECONDS if is_time else MOST_CORES):
+            notes.append(f"header {label} is '{shown(text)}', beyond any {'log' if is_time else 'machine'}'s: ignored")
+        elif is_time:
+            facts["origin_unix_s"] = 0.0 if number == -1 else number
+        elif number != int(number):
+            notes.append(f"header {label} is '{shown(text)}', no whole number: ignored")
+        elif number > 0:
+            facts["max_cores" if label == "MaxProcs" else "max_machines"] = int(number)
     return facts, notes
 
 
@@ -262,9 +280,10 @@ def _nothing_usable(path: AnyPath, rejected: pl.DataFrame) -> InputError:
     if not len(rejected):
         return InputError(f"{path}: no records, only comments or blank lines; expected lines of {len(_FIELDS)} numbers")
     line, job_id, reason = rejected.row(0)
-    has_commas = "fields;" in reason and any(mark in (job_id or "") for mark in ",;|")
+    has_commas = reason.endswith(_SEPARATED) and any(mark in (job_id or "") for mark in ",;|")
     hint = "if it is CSV, name it .csv or give its format" if has_commas else "check that it is an SWF log"
-    return InputError(f"{path}: none of its {len(rejected)} records can be used (first, line {line}: {reason}); {hint}")
+    count = counted(len(rejected), "record")
+    return InputError(f"{path}: none of its {count} can be used (first, line {line}: {reason}); {hint}")
 
 
 def _lost_in_swf(workload: Workload) -> list[str]:
@@ -276,10 +295,11 @@ def _lost_in_swf(workload: Workload) -> list[str]:
         notes.append(f"SWF has no field for {', '.join(lost)}: left out")
     zero = int((workload.table["run_time"] == 0).sum())
     if zero:
-        notes.append(f"{zero} jobs have run time 0, which SWF readers take for unknown")
+        notes.append(f"{counted(zero, 'job has', 'jobs have')} run time 0, which SWF readers take for unknown")
     many = int(workload.column("depends_on").str.contains(",", literal=True).sum())
     if many:
-        notes.append(f"{many} jobs depend on several jobs, of which SWF holds one: the first is written")
+        depend = counted(many, "job depends", "jobs depend")
+        notes.append(f"{depend} on several jobs, of which SWF holds one: the first is written")
     return notes
 
 
@@ -298,14 +318,14 @@ def _with_numbers_for_names(table: pl.DataFrame, notes: list[str]) -> pl.DataFra
         notes.append(f"{name} holds names: numbered from 1 in order of appearance")
     lost = kept.null_count() - earlier.null_count()
     if lost:
-        notes.append(f"{lost} jobs depend on jobs that are not in the log: written without")
+        depend = counted(lost, "job depends on a job that is", "jobs depend on jobs that are")
+        notes.append(f"{depend} not in the log: written without")
     return table.with_columns(depends_on=kept)
 
 
 def _are_numbers(names: pl.Series) -> pl.Series:
-    """Whether each name is a number that a reader takes for a name, as -1 is not."""
-    numbers = names.cast(pl.Float64, strict=False)
-    return (numbers.is_finite() & (numbers != -1)).fill_null(False)
+    """Whether each name is a number that a reader takes for a name, as those below 0 are not."""
+    return (names.cast(pl.Float64, strict=False).is_finite() & ~names.str.starts_with("-")).fill_null(False)
 
 
 def _header_of(workload: Workload) -> str:
@@ -320,10 +340,3 @@ def _header_of(workload: Workload) -> str:
         "MaxProcs": workload.max_cores,
     }
     return "".join(f"; {label}: {' '.join(str(v).split())}\n" for label, v in labels.items() if v is not None)
-
-
-def _decoded(text: bytes) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return text.decode("latin-1")

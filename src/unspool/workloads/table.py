@@ -15,8 +15,11 @@ import polars as pl
 
 from unspool.errors import InputError, UnknownName, shown
 from unspool.model.workload import COLUMNS, Workload, rejected_table
-from unspool.workloads.cells import CONVERSIONS, tidied, to_instants, to_number
+from unspool.units import counted
+from unspool.workloads import swf
+from unspool.workloads.cells import CONVERSIONS, text_of_bytes, tidied, to_instants, to_number
 from unspool.workloads.delimited import Cells, read_cells
+from unspool.workloads.encoding import latin_notes
 from unspool.workloads.files import AnyPath, opened, replaced
 from unspool.workloads.lines import first_record
 
@@ -29,6 +32,8 @@ _NAMES = tuple(column.name for column in COLUMNS if column.name != "line")
 _NEEDED = ("submit_time", "run_time", "cores")
 _SUBMIT_EXPECTED = "seconds, or a date with a time such as 2024-05-01 12:30:00"
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_FORMATS = {",": "csv", "\t": "tsv"}
+_START_BYTES = 1 << 16
 _PARQUET_MAGIC = b"PAR1"
 _PARQUET_KEY = "unspool"
 # What a log says of itself, beside its jobs.
@@ -51,11 +56,14 @@ def read_csv(path: AnyPath, columns: Mapping[str, str] | None = None, *, separat
     >>> workload.rejected["reason"].to_list()
     ["duration is 'soon'; expected seconds, or a duration such as 2:00 or 5 min"]
     """
+    _refuse_swf(path, separator)
     cells = read_cells(path, separator)
-    others = [name for mark, name in _SEPARATORS.items() if mark != separator and mark in cells.header[0]]
-    if len(cells.header) == 1 and others:
+    other = next((mark for mark in _SEPARATORS if mark != separator and mark in cells.header[0]), None)
+    if len(cells.header) == 1 and other:
+        advice = f"give --format {_FORMATS[other]}" if other in _FORMATS else "save it so"
         raise InputError(
-            f"{path}: the first line has {others[0]} between cells; expected {_SEPARATORS[separator]}, so save it so"
+            f"{path}: the first line has {_SEPARATORS[other]} between cells; expected {_SEPARATORS[separator]}, "
+            f"so {advice}"
         )
     return workload_of_cells(cells, path, columns or {}, {})
 
@@ -90,7 +98,8 @@ def write_csv(workload: Workload, path: AnyPath, *, force: bool = False, separat
     with replaced(path, force=force) as file:
         workload.table.drop("line").write_csv(file, separator=separator)
     facts = [name for name in (*_FACTS, "profiles") if getattr(workload, name)]
-    return (f"CSV has no place for {', '.join(facts)}: left out",) if facts else ()
+    format = _FORMATS.get(separator, "csv").upper()
+    return (f"{format} has no place for {', '.join(facts)}: left out",) if facts else ()
 
 
 def write_parquet(workload: Workload, path: AnyPath, *, force: bool = False) -> tuple[str, ...]:
@@ -134,13 +143,14 @@ def workload_of_cells(cells: Cells, path: AnyPath, columns: Mapping[str, str], f
         raise InputError(f"{path}: no jobs, only the names of columns; expected one job a row")
     values: dict[str, pl.Series] = {}
     reasons: list[pl.Series] = []
-    notes = []
+    notes = list(cells.notes)
     for name, position in found.items():
-        given = _column(cells, position, path)
+        given = _column(cells, position, path, notes)
         if name == "submit_time":
             values[name], without_zone = _submit_times(given)
             if without_zone:
-                notes.append(f"{without_zone} submit times have no time zone: taken as UTC")
+                have = counted(without_zone, "submit time has", "submit times have")
+                notes.append(f"{have} no time zone: taken as UTC")
         else:
             values[name] = CONVERSIONS[name].convert(given)
         reasons += _reasons(given, values[name], cells.header[position], name)
@@ -158,6 +168,16 @@ def workload_of_cells(cells: Cells, path: AnyPath, columns: Mapping[str, str], f
         notes.append(f"columns that are not used: {', '.join(shown(name) for name in extra)}")
     kept = [name for name in jobs.columns if name in (*_NEEDED, "job_id", "line") or jobs[name].count()]
     return Workload.of(jobs.select(kept), name=Path(path).name, notes=tuple(notes), **facts)
+
+
+def _refuse_swf(path: AnyPath, separator: str) -> None:
+    """Complain of SWF under another name; a header between semicolons may begin with one too, if not with one alone."""
+    with opened(path) as file:
+        start = file.read(_START_BYTES)
+    if swf.recognises(start) and b";" not in first_record(start).lstrip(b";"):
+        raise InputError(
+            f"{path}: looks like SWF; expected {_SEPARATORS[separator]} between cells, so give --format swf"
+        )
 
 
 def _submit_times(given: pl.Series) -> tuple[pl.Series, int]:
@@ -181,7 +201,8 @@ def parted(
         jobs = jobs.filter(reason.is_null())
     if not len(jobs):
         line, _, first = rejected.row(0)
-        raise InputError(f"{path}: none of its {len(rejected)} records can be used (first, line {line}: {first})")
+        count = counted(len(rejected), "record")
+        raise InputError(f"{path}: none of its {count} can be used (first, line {line}: {first})")
     return jobs, rejected
 
 
@@ -216,8 +237,11 @@ def _found(cells: Cells, path: AnyPath, columns: Mapping[str, str]) -> dict[str,
     return found
 
 
-def _column(cells: Cells, position: int, path: AnyPath) -> pl.Series:
+def _column(cells: Cells, position: int, path: AnyPath, notes: list[str]) -> pl.Series:
     column = cells.columns[position]
+    if column.dtype == pl.Binary:
+        column, latin = text_of_bytes(column)
+        notes += latin_notes(latin, "cell", f" of {shown(cells.header[position])}")
     if column.dtype.is_nested() or column.dtype == pl.Object:
         raise InputError(
             f"{path}: column {shown(cells.header[position])} holds {column.dtype}; expected numbers or text"

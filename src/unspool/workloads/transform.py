@@ -128,11 +128,12 @@ def scale_load(workload: Workload, factor: float, seed: int = 0) -> Workload:
         table = pl.concat([workload.table, *copies]).sort("submit_time", "line", maintain_order=True)
         clashes = table.filter(pl.col("job_id").is_duplicated())["job_id"].n_unique()
         if clashes:
-            raise InputError(f"{workload.name}: {clashes} ids end in -copy and a number already; rename them first")
-        added = len(table) - len(workload)
+            end = counted(clashes, "id ends", "ids end")
+            raise InputError(f"{workload.name}: {end} in -copy and a number already; rename first")
+        added = counted(len(table) - len(workload), "copy of a job", "copies of jobs")
         scaled = _noted(
             replace(workload, table=table),
-            f"scale_load by {factor:g}, seed {seed}: {added} copies of jobs added, each within the hour of its job",
+            f"scale_load by {factor:g}, seed {seed}: {added} added, each within the hour of its job",
         )
     return _noted(scaled, f"scale_load: the work is {_work(scaled) / before:.4g} times what it was" if before else "")
 
@@ -186,7 +187,8 @@ def _kept(workload: Workload, is_in: pl.Series, what: str) -> Workload:
     workload = _noted(workload, f"{what}: {len(table)} of {len(workload)} jobs kept")
     if len(out) and "depends_on" in table.columns:
         table, count = _no_longer_waiting(table, out)
-        workload = _noted(workload, f"{what}: {count} jobs no longer wait for jobs that were left out" if count else "")
+        waiting = counted(count, "job no longer waits", "jobs no longer wait")
+        workload = _noted(workload, f"{what}: {waiting} for jobs that were left out" if count else "")
     return replace(workload, table=table)
 
 

@@ -20,6 +20,7 @@ from unspool.results.store import load
 from unspool.workloads.cells import tidied, to_number
 from unspool.workloads.delimited import Cells, read_cells
 from unspool.workloads.files import AnyPath, opened
+from unspool.workloads.lines import first_record
 from unspool.workloads.swf import read_swf
 
 __all__ = ["Schedule", "read_schedule", "schedule_of"]
@@ -68,7 +69,7 @@ def read_schedule(path: AnyPath) -> Schedule:
         return schedule_of(load(path))
     with opened(path) as file:
         start = file.read(1 << 16)
-    first = next((line.strip() for line in start.split(b"\n") if line.strip()), b"")
+    first = first_record(start)
     if first.startswith(b";") or len(first.split()) == 18:
         return _from_swf(path)
     if b"," in first and b"\0" not in start:
