@@ -225,6 +225,13 @@ def test_times_are_dates_where_the_log_has_them():
     assert clock.text(0.0) == "14 Nov 2023 22:13 UTC"
 
 
+def test_times_that_no_calendar_holds_are_told_from_the_origin():
+    far = Workload.of(workload(THREE).table, origin_unix_s=999_999_999_999.0)
+    clock = clock_of([run(far, Platform.pool(2), "fcfs")])
+    assert not clock.is_calendar
+    assert clock.text(10.0) == "10 s"
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(1, 4), st.just(100)), min_size=1, max_size=12

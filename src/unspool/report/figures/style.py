@@ -51,6 +51,7 @@ _FINE_TICKS = {
 }  # fmt: skip
 _UNITS = ((172800.0, 86400.0, "d"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"))
 _YEAR_S = 31_536_000.0
+_YEAR_10000_S = 253_402_300_800.0  # the first time that no calendar here holds
 
 Floats = npt.NDArray[np.float64]
 
@@ -142,14 +143,17 @@ class Clock:
 
 
 def clock_of(results: Sequence[Result]) -> Clock:
-    """Dates where all logs have the same, which one that begins in 1970 has not; else the largest unit that fits."""
+    """Dates where all logs have the same, which one that begins in 1970 has not; else the largest unit that fits.
+
+    Nor has one that goes beyond the year 9999.
+    """
     origins = {result.origin_unix_s for result in results}
     return clock_between(*span_of(list(results)), origins.pop() if len(origins) == 1 else None)
 
 
 def clock_between(first: float, last: float, origin_unix_s: float | None) -> Clock:
     """The clock of what happens between two times, counted from an origin that may not be known."""
-    if origin_unix_s is not None and origin_unix_s + first > _YEAR_S:
+    if origin_unix_s is not None and _YEAR_S < origin_unix_s + first and origin_unix_s + last < _YEAR_10000_S:
         return Clock(True, origin_unix_s, 1.0, "s")
     unit_s, unit = next((unit[1:] for unit in _UNITS if last - first >= unit[0]), (1.0, "s"))
     return Clock(False, 0.0, unit_s, unit)
