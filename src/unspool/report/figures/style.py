@@ -153,7 +153,7 @@ def clock_of(results: Sequence[Result]) -> Clock:
 
 def clock_between(first: float, last: float, origin_unix_s: float | None) -> Clock:
     """The clock of what happens between two times, counted from an origin that may not be known."""
-    if origin_unix_s is not None and _YEAR_S < origin_unix_s + first and origin_unix_s + last < _YEAR_10000_S:
+    if origin_unix_s is not None and origin_unix_s + first > _YEAR_S and origin_unix_s + last < _YEAR_10000_S:
         return Clock(True, origin_unix_s, 1.0, "s")
     unit_s, unit = next((unit[1:] for unit in _UNITS if last - first >= unit[0]), (1.0, "s"))
     return Clock(False, 0.0, unit_s, unit)
