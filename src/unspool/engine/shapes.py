@@ -77,8 +77,8 @@ def distinct_shapes(workload: Workload, platform: Platform) -> Asked:
         jobs = jobs.with_columns(partition=pl.lit(None, pl.String))
     machines = pl.col("machines").fill_null(0) if not platform.is_pool else pl.lit(0)
     gpus, memory = pl.col("gpus").fill_null(0), pl.col("memory_bytes").fill_null(0)
-    parts = pl.lit(_parts_with_gpus(jobs, platform))
-    units = pl.when(machines > 0).then(machines).when(gpus > 0).then(parts).otherwise(pl.col("cores"))
+    jobs = jobs.with_columns(parts=_parts_with_gpus(jobs, platform))
+    units = pl.when(machines > 0).then(machines).when(gpus > 0).then("parts").otherwise("cores")
     keyed = jobs.select(
         units=units,
         distinct=machines > 0,
@@ -102,19 +102,21 @@ def _parts_with_gpus(jobs: pl.DataFrame, platform: Platform) -> pl.Series:
 
     Else as many as divide both, if there is a machine for one of them: 104 cores and 6 GPUs are twice 52 and 3.
     """
-    cores, gpus, memory = jobs.select(pl.col("cores", "gpus", "memory_bytes").fill_null(0)).to_numpy().T
-    parts: np.ndarray[tuple[int], np.dtype[np.int64]] = gpus.copy()
-    uneven = np.flatnonzero((gpus > 0) & (cores % np.maximum(gpus, 1) != 0))
-    equal = np.gcd(cores[uneven], gpus[uneven])
-    a_part = np.stack([cores[uneven], memory[uneven], gpus[uneven]]) // equal
+    parts = jobs["gpus"].fill_null(0)
+    uneven = ((parts > 0) & (jobs["cores"] % parts != 0)).fill_null(False).arg_true()
+    if not len(uneven):
+        return parts
     names = jobs["partition"].gather(uneven).to_list()
+    amounts = jobs[uneven].select(pl.col("cores", "memory_bytes", "gpus").fill_null(0)).to_numpy()
+    equal = np.gcd(amounts[:, CORES], amounts[:, GPUS])
+    a_part = amounts // equal[:, None]
     firsts = platform.first_ids()
     for name in {None, *(known.name for known in platform.partitions)}.intersection(names):
         has = [capacity_of(platform.groups[firsts.index(first)].machine, ()) for first, _ in platform.ranges(name)]
-        fits = [(a_part <= np.array(machine)[:, None]).all(axis=0) for machine in has]
+        fits = [(a_part <= machine).all(axis=1) for machine in has]
         chosen = np.any(fits, axis=0) & np.array([of_job == name for of_job in names])
-        parts[uneven[chosen]] = equal[chosen]
-    return pl.Series(parts)
+        parts = parts.scatter(uneven.filter(chosen), equal[chosen])
+    return parts
 
 
 def _share(total: pl.Expr, units: pl.Expr) -> pl.Expr:

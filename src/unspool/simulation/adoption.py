@@ -53,8 +53,8 @@ def _keep_minima(engine: Engine, are_needed: bool) -> None:
     core = engine.core
     clock = core.clock[0]
     had_them, clock["has_minima"] = bool(clock["has_minima"]), are_needed
-    waiting = engine.waiting_jobs()
-    if are_needed and not had_them and waiting:
+    if are_needed and not had_them and clock["queued"] > 0:
+        waiting = engine.waiting_jobs()
         empty_slots(core, int(clock["first"]), len(core.waiting) - 1)
         for job in waiting:
             fill_slot(core, job)
