@@ -41,6 +41,11 @@ def test_rejected_records_exit_with_2_when_strict(unspool, write):
     assert unspool("validate", log, "--strict").code == 2
 
 
+def test_of_many_rejected_records_some_are_shown_and_the_others_counted(unspool, write):
+    log = write("log.csv", LOG + 5 * "c,2,soon,1\n")
+    assert unspool("validate", log).out.splitlines()[-1] == "  … and 2 more; `unspool inspect` counts them by reason"
+
+
 def test_results_are_checked(unspool, write, tmp_path):
     run = ("run", write("log.csv", LOG), "-p", 4, "--policy", "fcfs")
     assert unspool(*run, "-o", "one").code == 0

@@ -142,6 +142,8 @@ def _check_log(path: Path, log: RunConfig) -> Verdict:
         *workload.notes,
     ]
     told += [f"line {line}: {reason}" for line, _, reason in workload.rejected.head(_REASONS).rows()]
+    if (more := len(workload.rejected) - _REASONS) > 0:
+        told.append(f"… and {more:,} more; `unspool inspect` counts them by reason")
     return Verdict("\n  ".join(shown(text, 500) for text in told), len(workload.rejected))
 
 
