@@ -53,7 +53,7 @@ def test_network_is_inspected_and_validated(unspool, write):
     file = write("p.xml", XML)
     told = json.loads(unspool("inspect", file, "--json").out)
     assert told["network"] == {"flops": "1e+09", "storage": ["disk"], "master": ["master_host"], "links": 10}
-    assert told["types"] == {"n0..n3": "4 x 1 cores"}
+    assert told["types"] == {"n0..n3": "4 x 1 core"}
     assert unspool("validate", file).out == "p.xml: ok, a platform of 4 cores\n"
 
 
