@@ -103,10 +103,10 @@ def _named(decision: Start) -> Mapping[int, int] | list[int]:
     for number in numbers:
         if not isinstance(number, Integral):
             raise DecisionError(f"{_name(decision)}: {number!r} is no machine or unit; expected whole numbers")
-    twice = [machine for at, machine in enumerate(named) if machine in list(named)[:at]]
-    if twice:
+    if len(set(named)) < len(named):
+        twice = next(machine for at, machine in enumerate(named) if machine in list(named)[:at])
         raise DecisionError(
-            f"{_name(decision)}: machine {twice[0]} is named twice; to put several units on it, give {{machine: units}}"
+            f"{_name(decision)}: machine {twice} is named twice; to put several units on it, give {{machine: units}}"
         )
     return named
 
