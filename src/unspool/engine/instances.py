@@ -1,4 +1,4 @@
-"""Machines that are brought up and down: their start, what holds them, their reclaim and their idle stop.
+"""Machines that are brought up and down: their start, what holds them, and their idle stop.
 
 A machine's number is its place in the order of starts, behind those of the platform; it is never used again. Plans by
 code are those of `model.cloud.PLANS`.
@@ -12,15 +12,13 @@ from unspool.engine.compiled import compiled, inlined
 from unspool.engine.draws import RECLAIMS, draw
 from unspool.engine.events import KIND_SHIFT, RECLAIM, STOP, UP, push_event
 from unspool.engine.fullest import put_in, take_out
-from unspool.engine.journal import arrive, cancel_end, end_attempt
-from unspool.engine.machines import free_machines, give_machine, is_on_machine
-from unspool.engine.order import note_end
-from unspool.engine.state import DECIDE, LOST, QUEUED, ROOM, Array, Core, Elastic, Order, Place
+from unspool.engine.machines import give_machine
+from unspool.engine.state import DECIDE, QUEUED, ROOM, Array, Core, Elastic, Place
 
 __all__ = [
     "ANYWAY", "BY_PRICE", "LARGEST", "LEAST_ADDED", "ON_DEMAND", "SPOT", "arm_stop", "bring_up", "broken_off",
-    "cheapest_kind", "fixed_that_fit", "has_room_for", "hold_machines", "idle_of", "index_machine", "is_allowed",
-    "kind_fits", "leave_machines", "lose_instance", "may_start_one", "next_tick", "only_kept_are_left",
+    "cheapest_kind", "end_instance", "fixed_that_fit", "has_room_for", "hold_machines", "idle_of", "index_machine",
+    "is_allowed", "kind_fits", "leave_machines", "may_start_one", "next_tick", "only_kept_are_left",
     "only_stops_are_left", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
 ]  # fmt: skip
 
@@ -141,6 +139,7 @@ def start_instance(core: Core, place: Place, elastic: Elastic, kind: int, plan: 
     place.machines[machine]["group"] = kinds[kind]["group"]
     for resource in range(place.free.shape[1]):
         elastic.capacity[machine, resource] = elastic.room[kind, resource]
+    elastic.lots[job]["own"] += 1
     _count(elastic, kind, 1)
     if rule[0]["binds"] == 0:
         push_event(core.clock, core.events, instances[machine]["up"], UP, machine)
@@ -163,11 +162,12 @@ def _count(elastic: Elastic, kind: int, step: int) -> None:
 
 
 @compiled
-def _end_instance(core: Core, place: Place, elastic: Elastic, machine: int) -> None:
+def end_instance(core: Core, place: Place, elastic: Elastic, machine: int) -> None:
     """An instance that nobody holds is gone."""
     take_out(elastic.nodes, elastic.roots, place.free, machine)
     elastic.instances[machine]["stop"] = core.clock[0]["now"]
     _count(elastic, elastic.instances[machine]["kind"], -1)
+    elastic.lots[elastic.instances[machine]["job"]]["own"] -= 1
     if elastic.rule[0]["binds"] == 0:
         elastic.lots[elastic.instances[machine]["job"]]["waits"] = 0  # it is looked at again, if it waits still
     give_machine(core, place, elastic.capacity, machine, 0.0)
@@ -308,7 +308,7 @@ def stop_if_idle(core: Core, place: Place | None, elastic: Elastic | None, machi
         return
     due = instances[machine]["empty_since"] + instances[machine]["idle"]
     if due <= core.clock[0]["now"]:
-        _end_instance(core, place, elastic, machine)
+        end_instance(core, place, elastic, machine)
     else:
         instances[machine]["stop_armed"] = 1
         push_event(core.clock, core.events, due, STOP, machine)
@@ -316,52 +316,15 @@ def stop_if_idle(core: Core, place: Place | None, elastic: Elastic | None, machi
 
 @inlined
 def _is_kept(core: Core, elastic: Elastic, machine: int) -> bool:
-    """Whether the job that a machine was started for waits still, and need not make way for another."""
-    job = elastic.instances[machine]["job"]
+    """Whether the job that a machine was started for waits still, and comes before one that limits leave without.
+
+    That one and those behind it keep nothing: what they give back may be all that it needs.
+    """
+    if elastic.rule[0]["binds"] != 0:
+        return False
+    job, starved = elastic.instances[machine]["job"], elastic.rule[0]["starved"] - 1
     is_waiting = core.fate[job]["state"] == QUEUED
-    return bool(elastic.rule[0]["binds"] == 0 and is_waiting and elastic.rule[0]["starved"] == 0)
-
-
-@compiled
-def lose_instance(core: Core, place: Place | None, elastic: Elastic | None, order: Order | None, machine: int) -> None:
-    """An instance is reclaimed: the jobs on it are requeued, on whatever other machines they were, and it is gone."""
-    if elastic is None or place is None or elastic.instances[machine]["stop"] >= 0.0:
-        return
-    while elastic.instances[machine]["hold"] >= 0:
-        row = elastic.instances[machine]["hold"]
-        while elastic.holds[row]["next"] >= 0:  # the one that came first is the last
-            row = elastic.holds[row]["next"]
-        _lose_attempt(core, place, elastic, elastic.holds[row]["job"])
-    at = core.clock[0]["running"] - 1 if elastic.rule[0]["binds"] == 0 else -1
-    while at >= 0:  # backwards, because those that end leave the list
-        job = core.running[at]["job"]
-        if is_on_machine(core, place, job, machine):
-            note_end(core, order, job)
-            _lose_attempt(core, place, elastic, job)
-        at -= 1
-    elastic.instances[machine]["reclaimed"] = 1
-    _end_instance(core, place, elastic, machine)
-
-
-@compiled
-def _lose_attempt(core: Core, place: Place, elastic: Elastic, job: int) -> None:
-    """A job loses what it did since its last checkpoint, and waits again."""
-    lots, attempts = elastic.lots, core.attempts
-    now = core.clock[0]["now"]
-    cancel_end(core, job)
-    attempt = core.fate[job]["attempt"]
-    attempts[attempt]["start"] = min(attempts[attempt]["start"], now)
-    every = elastic.rule[0]["checkpoint"]
-    if every > 0.0:
-        core.jobs[job]["run_time"] -= math.floor((now - attempts[attempt]["start"]) / every) * every
-    free_machines(core, place, job)
-    leave_machines(core, place, elastic, job)
-    end_attempt(core, job, LOST)
-    lots[job]["losses"] += 1
-    lots[job]["waits"] = 0
-    if lots[job]["losses"] >= elastic.rule[0]["retries"]:
-        lots[job]["plan"] = ON_DEMAND
-    arrive(core, job)
+    return bool(is_waiting and (starved < 0 or core.fate[job]["slot"] < core.fate[starved]["slot"]))
 
 
 @compiled

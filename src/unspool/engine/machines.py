@@ -240,6 +240,8 @@ def free_machines(core: Core, place: Place | None, job: int) -> None:
     shape = core.jobs[job]["shape"]
     attempt = core.fate[job]["attempt"]
     first_row = core.attempts[attempt]["first_row"]
+    if core.attempts[attempt]["row_count"] == 0:
+        return  # it runs by a scheduler's word alone, and holds nothing
     for row in range(first_row, first_row + core.attempts[attempt]["row_count"]):
         _change_row(core, place, int(rows[row]["first"]), int(rows[row]["last"]), shape, int(rows[row]["units"]))
     note_spanning(place.domains, place.machines, rows, first_row, core.attempts[attempt]["row_count"], -1)

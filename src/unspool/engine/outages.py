@@ -5,15 +5,26 @@ from __future__ import annotations
 import math
 
 from unspool.engine.compiled import compiled
-from unspool.engine.journal import arrive, cancel_end, end_attempt, release_dependents
-from unspool.engine.machines import free_machines, give_machine, is_on_machine, set_machine, take_of_machine
-from unspool.engine.order import note_end
-from unspool.engine.programs import forget_job
-from unspool.engine.state import LOST, NEVER, Core, Fluid, Links, Order, Outage, Place
+from unspool.engine.leave import leave
+from unspool.engine.machines import give_machine, is_on_machine, take_of_machine
+from unspool.engine.state import (
+    KEEP,
+    KILL,
+    LOST,
+    NEVER,
+    RESUME,
+    Core,
+    Elastic,
+    Fluid,
+    Guess,
+    Links,
+    Order,
+    Outage,
+    Place,
+    Plan,
+)
 
-__all__ = ["KEEP", "KILL", "REQUEUE", "RESUME", "change_machine", "keep_down", "next_change"]
-
-REQUEUE, KILL, RESUME, KEEP = 0, 1, 2, 3
+__all__ = ["change_machine", "next_change"]
 
 
 @compiled
@@ -34,9 +45,12 @@ def next_change(core: Core, outage: Outage | None) -> float:
 def change_machine(
     core: Core,
     place: Place | None,
-    outage: Outage | None,
-    order: Order | None,
+    plan: Plan | None,
     links: Links | None,
+    order: Order | None,
+    guess: Guess | None,
+    outage: Outage | None,
+    elastic: Elastic | None,
     fluid: Fluid | None,
 ) -> None:
     """Carry out the next change."""
@@ -49,25 +63,12 @@ def change_machine(
     outage.down[machine] = before + outage.changes[at]["step"]
     if before == 0:
         if outage.rule[0]["fate"] != KEEP:
-            _lose_jobs(core, place, outage, order, links, fluid, machine)
+            _lose_jobs(core, place, plan, links, order, guess, outage, elastic, fluid, machine)
         give_machine(core, place, outage.capacity, machine, 0.0)
     elif outage.down[machine] == 0:
         give_machine(core, place, outage.capacity, machine, 1.0)
         if outage.rule[0]["fate"] == KEEP:
             _leave_to_jobs(core, place, machine)
-
-
-@compiled
-def keep_down(core: Core, place: Place | None, outage: Outage | None, job: int) -> None:
-    """A job ended whose machines may be down: nobody gets what it leaves there."""
-    if place is None or outage is None or outage.rule[0]["fate"] != KEEP:
-        return
-    attempt = core.fate[job]["attempt"]
-    first = core.attempts[attempt]["first_row"]
-    for row in range(first, first + core.attempts[attempt]["row_count"]):
-        for machine in range(place.rows[row]["first"], place.rows[row]["last"] + 1):
-            if outage.down[machine] > 0:
-                set_machine(core, place, outage.capacity, machine, 0.0)
 
 
 @compiled
@@ -86,9 +87,12 @@ def _leave_to_jobs(core: Core, place: Place, machine: int) -> None:
 def _lose_jobs(
     core: Core,
     place: Place,
-    outage: Outage,
-    order: Order | None,
+    plan: Plan | None,
     links: Links | None,
+    order: Order | None,
+    guess: Guess | None,
+    outage: Outage,
+    elastic: Elastic | None,
     fluid: Fluid | None,
     machine: int,
 ) -> None:
@@ -97,16 +101,9 @@ def _lose_jobs(
     while at >= 0:
         job = core.running[at]["job"]
         if is_on_machine(core, place, job, machine):
-            cancel_end(core, job)
-            forget_job(core, fluid, job)
-            free_machines(core, place, job)
-            note_end(core, order, job)
             _keep_checkpoint(core, outage, job)
-            end_attempt(core, job, LOST)
-            if _is_given_up(outage, job):
-                release_dependents(core, links, job)
-            else:
-                arrive(core, job)
+            comes_back = not _is_given_up(outage, job)
+            leave(core, place, plan, links, order, guess, outage, elastic, fluid, job, LOST, comes_back)
         at -= 1
 
 

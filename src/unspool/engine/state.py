@@ -17,22 +17,25 @@ from unspool.engine.mpi import Mpi
 __all__ = [
     "ACTIVITY", "ATTEMPT", "BESIDE", "BUNDLE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER",
     "DOMAIN", "DONE", "DUE", "ELASTIC", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
-    "INSTANCE", "JOB", "KEPT", "KILLED", "KIND", "LETTER", "LINK", "LOAD", "LOST", "LOT", "MACHINE", "METER", "MOVE",
-    "NEVER", "NODE", "NOTED", "NOT_NEEDED", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW", "PREDICT", "PROGRAM",
-    "QUEUED", "QUOTA", "REJECTED", "RESOURCE", "ROOM", "ROW", "RULE", "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE",
-    "SHARING", "SIZES", "SPOILT", "TIMED_OUT", "UNSEEN", "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core",
-    "Elastic", "Fluid", "Guess", "Later", "Links", "Meter", "Order", "Outage", "Place", "Plan", "Routes", "Sharing",
-    "State", "longer",
+    "INSTANCE", "JOB", "KEEP", "KEPT", "KILL", "KILLED", "KIND", "LETTER", "LINK", "LOAD", "LOST", "LOT", "MACHINE",
+    "METER", "MOVE", "NEVER", "NODE", "NOTED", "NOT_NEEDED", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW",
+    "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "REQUEUE", "RESOURCE", "RESUME", "ROOM", "ROW", "RULE",
+    "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE", "SHARING", "SIZES", "SPOILT", "STALLED", "TIMED_OUT", "UNSEEN",
+    "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess", "Later", "Links", "Meter",
+    "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
 ]  # fmt: skip
 
 
 Array = np.ndarray[Any, Any]
 
 # Why a compiled loop returned.
-DONE, DECIDE, DEFER, ROOM, PAUSE, UNTIL, PREDICT, OUTAGES = 0, 1, 2, 3, 4, 5, 6, 7
+DONE, DECIDE, DEFER, ROOM, PAUSE, UNTIL, PREDICT, OUTAGES, STALLED = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 # States of a job. An attempt ends in one of the last five.
 UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED, LOST, FAILED = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+# What becomes of jobs whose machine is lost: they wait again, are given up, resume from a checkpoint, or run on.
+REQUEUE, KILL, RESUME, KEEP = 0, 1, 2, 3
 
 # Profile and plans of conservative backfilling: to be made anew; up to date; or nobody waits, and no profile is kept.
 SPOILT, KEPT, NOT_NEEDED = 0, 1, 2
@@ -59,6 +62,9 @@ CLOCK = np.dtype(
         ("next_slot", "i8"),  # where the order changes with time: the slot of the next arrival; else -1
         ("next_change", "i8"),  # position in the list of machines that are lost or come back
         ("until", "f8"),  # a run stops before the first instant after this
+        ("stalled", "i8"),  # rounds at one instant in which no job started:
+        ("stalled_at", "f8"),  # at this one,
+        ("stalled_with", "i8"),  # and after so many attempts
         ("noted", "i8"),  # attempts whose start is counted in the usage of their users
         ("events", "i8"),
         ("running", "i8"),
@@ -219,7 +225,7 @@ ELASTIC = np.dtype(
         ("seed", "u8"),
         ("looked", "i8"),  # value of `releases` when all waiting jobs were last looked at
         ("may_start", "i8"),  # 1: instances can be started at all
-        ("starved", "i8"),  # 1: limits keep machines from a job, so that none is kept for another
+        ("starved", "i8"),  # by its number from 1, the job that limits leave without machines; 0: none
         ("kept", "i8"),  # machines whose stop is put off because the job that they were started for waits still
         ("guesses", "i8"),  # 1: a predictor says how long jobs run, and so which are spot jobs
         ("binds", "i8"),  # 1: jobs are bound to machines that still boot; 0: a machine is there when it is up
@@ -285,6 +291,7 @@ LOT = np.dtype(
         ("losses", "i8"),
         ("waits", "i8"),  # 1: it found no room, and waits until something changes or for a tick
         ("burst_at", "f8"),  # from when on instances may be used, or started, for it
+        ("own", "i8"),  # live instances that were started for it
         ("pack", "i8"),  # its place in the order of packing
         ("line", "i8"),  # of the log,
         ("drawn", "i8"),  # and how many spot instances were started for it

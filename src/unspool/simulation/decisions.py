@@ -7,11 +7,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from unspool.engine.events import WAKE
-from unspool.engine.journal import cancel_end, end_attempt, reject_waiting, release_dependents
-from unspool.engine.machines import free_machines
-from unspool.engine.outages import keep_down
-from unspool.engine.profile import give_back_time
-from unspool.engine.programs import forget_job
+from unspool.engine.journal import reject_waiting, release_dependents
+from unspool.engine.leave import make_leave
 from unspool.engine.selection import pick
 from unspool.engine.starts import start_by_count, start_on_picked
 from unspool.engine.state import KILLED, QUEUED, RUNNING, Place
@@ -129,14 +126,7 @@ def _reject(engine: Engine, decision: Reject) -> None:
 
 def _kill(engine: Engine, decision: Kill) -> None:
     job = _job(engine, decision, RUNNING, "is not running")
-    core, state = engine.core, engine.state
-    cancel_end(core, job)
-    forget_job(core, state.fluid, job)
-    free_machines(core, state.place, job)
-    keep_down(core, state.place, state.outage, job)
-    give_back_time(core, state.plan, job)
-    end_attempt(core, job, KILLED)
-    release_dependents(core, state.links, job)
+    make_leave(engine.state, job, KILLED)
 
 
 def _tell(engine: Engine, decision: Tell) -> None:

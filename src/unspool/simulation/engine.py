@@ -20,7 +20,21 @@ from unspool.engine.events import DEFERRED, KIND_SHIFT, RECLAIM, STOP, UP, WAKE,
 from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
-from unspool.engine.state import DECIDE, DEFER, DONE, OUTAGES, PREDICT, ROOM, RUNNING, UNTIL, Array, Core, Place, State
+from unspool.engine.state import (
+    DECIDE,
+    DEFER,
+    DONE,
+    OUTAGES,
+    PREDICT,
+    ROOM,
+    RUNNING,
+    STALLED,
+    UNTIL,
+    Array,
+    Core,
+    Place,
+    State,
+)
 from unspool.engine.traces import deadlocks_of
 from unspool.engine.wiring import refuse_endless
 from unspool.errors import DecisionError, InputError, RunError
@@ -281,6 +295,25 @@ class Engine:
             run = "runs" if len(running) == 1 else "run"
             raise RunError(f"nothing is left to happen, but {counted(len(running))} {run} for ever: {shown}{more}")
 
+    def _told_of_stall(self) -> str:
+        """Which job waits for what, where round follows round at one instant and no job starts."""
+        waiting = self.waiting_jobs(0, 1)
+        if not waiting:
+            return f"No progress at {self.now:g} s: events follow one another without end, and no job waits."
+        job = self.core.jobs[waiting[0]]
+        needs = counted(int(job["size"]), "core")
+        if self.place is not None:
+            units = int(self.place.shapes[int(job["shape"])]["units"])
+            needs += f" in {counted(units, 'part')}"
+        for_it = ""
+        if self.state.elastic is not None:
+            own = int(self.state.elastic.lots[waiting[0]]["own"])
+            for_it = f"; {counted(own, 'instance')} started for it {'is' if own == 1 else 'are'} there"
+        return (
+            f"No progress at {self.now:g} s: events follow one another without end, and no job starts. "
+            f"Job {self.id_of(waiting[0])}, the first in the queue, waits for {needs}{for_it}."
+        )
+
     def _deadlocks(self) -> Iterator[tuple[int, str]]:
         """Jobs whose ranks wait for one another for ever, and a sentence of each."""
         fluid = self.state.fluid
@@ -473,6 +506,8 @@ class Engine:
             self._carry_out_deferred()
         elif status == OUTAGES:
             self._weather.look_ahead(self)
+        elif status == STALLED:
+            raise RunError(self._told_of_stall())
         elif status == PREDICT:
             self._predictor.predict(self, int(self.core.clock[0]["deferred"]))
 

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, pop_event
-from unspool.engine.guess import learn, predict
+from unspool.engine.guess import predict
 from unspool.engine.instances import (
     bring_up,
     broken_off,
-    leave_machines,
-    lose_instance,
     only_kept_are_left,
     only_stops_are_left,
     room_for_stops,
     stop_if_idle,
     wake,
 )
-from unspool.engine.journal import arrive, end_attempt, how_it_ends, release_dependents
-from unspool.engine.machines import free_machines
+from unspool.engine.journal import arrive, how_it_ends
+from unspool.engine.leave import leave
 from unspool.engine.meter import note_loads, room_to_note
-from unspool.engine.order import note_end
-from unspool.engine.outages import change_machine, keep_down, next_change
+from unspool.engine.outages import change_machine, next_change
 from unspool.engine.plans import room_to_plan
-from unspool.engine.profile import give_back_time
 from unspool.engine.programs import (
     NOBODY,
     OUT_OF_BREATH,
     fluid_outcome,
-    forget_job,
     is_stale_fluid_end,
     launch,
     next_activity,
     take_finished,
 )
+from unspool.engine.reclaims import lose_instance
 from unspool.engine.state import (
     DECIDE,
     DEFER,
@@ -42,9 +38,11 @@ from unspool.engine.state import (
     PAUSE,
     PREDICT,
     ROOM,
+    STALLED,
     UNTIL,
     Core,
     Elastic,
+    Fluid,
     Links,
     Outage,
     Place,
@@ -53,6 +51,9 @@ from unspool.engine.state import (
 )
 
 __all__ = ["to_next_decision"]
+
+_MOST_ROUNDS = 100_000  # at one instant, without a start
+_MOST_STEPS = 1 << 30  # the same where jobs take steps, which may take no time
 
 
 @inlined
@@ -76,6 +77,9 @@ def to_next_decision(state: State) -> int:
             and not (instant == NEVER and only_kept_are_left(core, state.elastic))
         ):
             instant = events[0]["time"]
+        if instant <= clock[0]["now"] and _is_stalled(core, state.fluid):
+            status = STALLED
+            break
         if instant > clock[0]["now"] or only_stops_are_left(core, state.elastic):
             if clock[0]["dirty"] != 0:
                 if _each_start_sees_to_room(state.elastic) or (
@@ -116,7 +120,10 @@ def to_next_decision(state: State) -> int:
                 kind, subject = END, over
             if kind != END and next_change(core, state.outage) <= instant:
                 # Machines are lost after jobs end, and before anything else.
-                change_machine(core, state.place, state.outage, state.order, state.links, state.fluid)
+                change_machine(
+                    core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
+                    state.fluid,
+                )  # fmt: skip
                 continue
             if not is_event or (kind == STOP and not stops and _must_wait(core)):
                 break
@@ -130,23 +137,20 @@ def to_next_decision(state: State) -> int:
             if kind == END:
                 if over < 0 and is_stale_fluid_end(core, state.fluid, subject):
                     continue
-                forget_job(core, state.fluid, subject)
-                free_machines(core, state.place, subject)
-                keep_down(core, state.place, state.outage, subject)
-                leave_machines(core, state.place, state.elastic, subject)
-                give_back_time(core, state.plan, subject)
-                note_end(core, state.order, subject)
-                learn(core, state.guess, subject)
-                end_attempt(
-                    core, subject, fluid_outcome(state.fluid, subject) if over >= 0 else how_it_ends(core, subject)
-                )
-                release_dependents(core, state.links, subject)
+                how = fluid_outcome(state.fluid, subject) if over >= 0 else how_it_ends(core, subject)
+                leave(
+                    core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
+                    state.fluid, subject, how, False,
+                )  # fmt: skip
             elif kind == ARRIVAL:
                 arrive(core, subject)
             elif kind == WAKE:
                 wake(core, state.elastic, subject)
             elif kind == RECLAIM:
-                lose_instance(core, state.place, state.elastic, state.order, subject)
+                lose_instance(
+                    core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
+                    state.fluid, subject,
+                )  # fmt: skip
             elif kind == UP:
                 bring_up(core, state.place, state.elastic, subject)
             elif kind == STOP:
@@ -166,6 +170,19 @@ def to_next_decision(state: State) -> int:
                     arrive(core, job)
                 clock[0]["next_arrival"] = job + 1
     return status
+
+
+@compiled
+def _is_stalled(core: Core, fluid: Fluid | None) -> bool:
+    """Whether round follows round at one instant, and no job starts in any of them: no rule of ours means that."""
+    clock = core.clock
+    if clock[0]["stalled_at"] != clock[0]["now"] or clock[0]["stalled_with"] != clock[0]["attempts"]:
+        clock[0]["stalled_at"] = clock[0]["now"]
+        clock[0]["stalled_with"] = clock[0]["attempts"]
+        clock[0]["stalled"] = 0
+    clock[0]["stalled"] += 1
+    most = _MOST_ROUNDS if fluid is None else _MOST_STEPS
+    return bool(clock[0]["stalled"] > most)
 
 
 @compiled

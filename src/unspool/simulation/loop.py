@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numba import int64, typeof
 
+from unspool.engine.breath import wall_clock
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.order import rank
 from unspool.engine.state import DECIDE, PAUSE, State
@@ -19,7 +20,7 @@ from unspool.simulation.instants import to_next_decision
 __all__ = ["compile_for", "decide_once", "provide_once", "run_binding", "run_on"]
 
 
-_MOST_ROUNDS = 1 << 17  # then Python gets a turn, to see whether somebody wants to stop
+_LOOKS_AT_CLOCK = 63  # after so many rounds and one more: a round may take milliseconds, and a look nanoseconds
 
 
 @inlined
@@ -46,14 +47,16 @@ def decide_once(state: State, policy: int) -> None:
 def run_on(state: State, policy: int) -> int:
     """Run until the end (`DONE`), or until Python is needed."""
     clock = state.core.clock
-    rounds = 0
+    rounds, began = 0, wall_clock()
     while True:
         status = to_next_decision(state)
         if status != DECIDE or policy == OUTSIDE:
             return status
         _decide(state, policy)
         rounds += 1
-        if clock[0]["attempts"] >= clock[0]["pause_at"] or rounds == _MOST_ROUNDS:
+        if clock[0]["attempts"] >= clock[0]["pause_at"]:
+            return PAUSE
+        if rounds & _LOOKS_AT_CLOCK == 0 and wall_clock() != began:
             return PAUSE
 
 
@@ -67,14 +70,16 @@ def provide_once(state: State) -> None:
 def run_binding(state: State) -> int:
     """The same under the one policy that places jobs on machines that it starts; others need not be compiled for it."""
     clock = state.core.clock
-    rounds = 0
+    rounds, began = 0, wall_clock()
     while True:
         status = to_next_decision(state)
         if status != DECIDE:
             return status
         cheapest_fit(state.core, state.place, state.elastic)
         rounds += 1
-        if clock[0]["attempts"] >= clock[0]["pause_at"] or rounds == _MOST_ROUNDS:
+        if clock[0]["attempts"] >= clock[0]["pause_at"]:
+            return PAUSE
+        if rounds & _LOOKS_AT_CLOCK == 0 and wall_clock() != began:
             return PAUSE
 
 

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from unspool.engine.guess import LEAST_S
-from unspool.engine.state import LOST, RUNNING
+from unspool.engine.state import KILLED, LOST, RUNNING
 from unspool.errors import DecisionError
 from unspool.policies.base import CompiledScheduler, Predictor
 from unspool.policies.view import Job
@@ -59,7 +59,8 @@ class Tutor:
         if ended:
             self._running = [at for at in self._running if attempts[at]["how"] <= RUNNING]
         for at in sorted(
-            (at for at in ended if attempts[at]["how"] != LOST), key=lambda at: float(attempts[at]["finish"])
+            (at for at in ended if attempts[at]["how"] not in (KILLED, LOST)),
+            key=lambda at: float(attempts[at]["finish"]),
         ):
             run_time_s = float(attempts[at]["finish"] - attempts[at]["start"])
             predictor.learn_one(Job(engine, int(attempts[at]["job"])), run_time_s)

@@ -18,7 +18,7 @@ def provide(core: Core, place: Place | None, elastic: Elastic | None) -> None:
 
     A job for which there is room waits because its scheduler wants it so. Which job gets a machine when it is up, the
     scheduler says; if that is another one, the job that it was started for is looked at again, and else the machine is
-    kept for it. Where limits leave a job without, those behind it get none.
+    kept for it. Where limits leave a job without, those behind it get none, and nothing is kept for them or for it.
     """
     if place is None or elastic is None or elastic.rule[0]["may_start"] == 0:
         return
@@ -41,7 +41,7 @@ def provide(core: Core, place: Place | None, elastic: Elastic | None) -> None:
                     rule[0]["short"] = hosts
                     return
                 if not _start(core, place, elastic, job, hosts):
-                    rule[0]["starved"] = 1
+                    rule[0]["starved"] = job + 1
                     return
         slot = next_waiting(core, slot + 1)
 
@@ -50,15 +50,21 @@ def provide(core: Core, place: Place | None, elastic: Elastic | None) -> None:
 def _start(core: Core, place: Place, elastic: Elastic, job: int, hosts: int) -> bool:
     """Start the machines of a job, all of the least expensive type that fits.
 
-    Where limits do not allow all, only those that the machines of the platform cannot stand in for, or none.
+    Where limits do not allow all, only those that the machines of the platform cannot stand in for, once they are free,
+    and those that were started for it before. If they can for all, it waits for them; if limits do not allow the rest,
+    none is started.
     """
     plan = elastic.lots[job]["plan"]
     shape = core.jobs[job]["shape"]
     kind = cheapest_kind(place, elastic, shape, plan, hosts)
     if kind < 0:
-        hosts = max(hosts - fixed_that_fit(place, elastic, shape), 1)
-        kind = cheapest_kind(place, elastic, shape, plan, hosts)
-    if kind < 0:
+        own = elastic.lots[job]["own"]
+        hosts = hosts - own - fixed_that_fit(place, elastic, shape)
+        if own == 0:
+            hosts = max(hosts, 1)
+        if hosts > 0:
+            kind = cheapest_kind(place, elastic, shape, plan, hosts)
+    if kind < 0 and hosts > 0:
         return False
     elastic.lots[job]["waits"] = 1
     for _ in range(hosts):

@@ -12,13 +12,9 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.events import WAKE
-from unspool.engine.guess import learn
-from unspool.engine.journal import end_attempt
-from unspool.engine.machines import free_machines
-from unspool.engine.order import note_end
-from unspool.engine.outages import KEEP, change_machine, keep_down
-from unspool.engine.profile import give_back_time
-from unspool.engine.state import CHANGE, COMPLETED, KILLED, NEVER, ON_LOSS, Outage
+from unspool.engine.leave import make_leave
+from unspool.engine.outages import change_machine
+from unspool.engine.state import CHANGE, COMPLETED, KEEP, KILLED, NEVER, ON_LOSS, Outage
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.workload import Workload
 from unspool.policies.base import CompiledScheduler, Scheduler
@@ -78,14 +74,9 @@ class Mirror:
         if job is None or job not in self.running:
             return
         engine = self.engine
-        core, state = engine.core, engine.state
+        core = engine.core
         core.jobs[job]["run_time"] = engine.now - core.attempts[core.fate[job]["attempt"]]["start"]
-        free_machines(core, state.place, job)
-        keep_down(core, state.place, state.outage, job)
-        give_back_time(core, state.plan, job)
-        note_end(core, state.order, job)
-        learn(core, state.guess, job)
-        end_attempt(core, job, COMPLETED)
+        make_leave(engine.state, job, COMPLETED)
         self.running.discard(job)
 
     def change(self, machines: Sequence[int], *, is_lost: bool) -> None:
@@ -106,7 +97,10 @@ class Mirror:
             assert engine.state.outage is not None
             state = engine.state = engine.state._replace(outage=engine.state.outage._replace(changes=changes))
             engine.core.clock[0]["next_change"] = 0
-            change_machine(state.core, state.place, state.outage, state.order, state.links, state.fluid)
+            change_machine(
+                state.core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
+                state.fluid,
+            )  # fmt: skip
 
     def decide(self) -> None:
         """Let the policy decide the present instant."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unspool.engine.journal import begin_attempt, end_attempt
+from unspool.engine.journal import begin_attempt
+from unspool.engine.leave import make_leave
 from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, QUEUED, REJECTED, RUNNING, TIMED_OUT
 from unspool.errors import DecisionError, InputError, shown
 from unspool.faces.batsim.protocol.adding import Adding
@@ -143,7 +144,7 @@ class Orders:
             if entry.at not in self.by_hand:
                 raise DecisionError(f"job {entry.full} runs on machines, and ends by itself; kill it with KILL_JOB")
             self.by_hand.discard(entry.at)
-            end_attempt(core, entry.at, _ENDINGS[state])
+            make_leave(self.engine.state, entry.at, _ENDINGS[state])
         else:
             known = ", ".join(("RUNNING", "REJECTED", *_ENDINGS))
             raise DecisionError(f"job_state is {told(data, 'job_state')}; expected one of {known}")
