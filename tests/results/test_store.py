@@ -50,7 +50,7 @@ def test_texts_can_be_read_by_anybody(tmp_path):
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert (summary["jobs"], summary["rejected"], summary["mean_wait_s"]) == (2, 1, 4.5)
     assert json.loads((tmp_path / "out" / "versions.json").read_text()).keys() == {
-        "python", "unspool", "numpy", "numba", "polars", "workload_digest", "workload_origin_unix_s"
+        "python", "unspool", "numpy", "numba", "polars", "policy_version", "workload_digest", "workload_origin_unix_s"
     }  # fmt: skip
     assert read_platform(tmp_path / "out" / "platform.json") == Platform.pool(4)
 
@@ -60,6 +60,7 @@ def test_a_result_is_the_same_when_loaded_again(tmp_path):
     save(before, tmp_path / "out")
     after = load(tmp_path / "out")
     assert after == before
+    assert after.policy_version == before.policy_version == 2
     assert after.summary == before.summary
     assert after != result("fcfs")
     assert unspool.load is load

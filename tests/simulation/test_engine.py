@@ -8,6 +8,7 @@ from tests.oracles.policies import Easy as PlainEasy
 from tests.oracles.policies import Fcfs as PlainFcfs
 from tests.strategies import as_jobs, as_workload, rows
 
+from unspool.engine.events import WAKE
 from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.platforms import read_platform
@@ -649,3 +650,40 @@ def test_nothing_breaks_whoever_decides(cluster, log, pattern):
     for time in set(result.attempts["start_time"]):
         now = result.attempts.filter((result.attempts["start_time"] <= time) & (time < result.attempts["finish_time"]))
         assert now["cores"].sum() <= CORES
+
+
+def test_decisions_at_one_instant_that_change_nothing_end_the_run():
+    engine = engine_of([(0, 5, 1, 5), (10, 5, 4, 5)])
+
+    def policy(view):
+        if view.now == 0:
+            return [Start(job) for job in view.queue]
+        engine.push(engine.now, WAKE, 0)  # as a rule would that is wrong
+        return []
+
+    with pytest.raises(RunError, match=r"^No progress at 5 s: 100,000 rounds .* started no job\. No job waits\.$"):
+        engine.run(policy)
+
+
+def test_the_job_that_makes_no_progress_is_named():
+    engine = engine_of([(0, 5, 1, 5), (10, 5, 4, 5)])
+
+    def policy(view):
+        if view.now < 10:
+            return [Start(job) for job in view.queue]
+        engine.push(engine.now, WAKE, 0)
+        return []
+
+    with pytest.raises(RunError, match=r"^No progress at 10 s: .* Job 'b', .*, waits for 4 cores\.$"):
+        engine.run(policy)
+
+
+@pytest.mark.parametrize("decisions", [[], [Annotate("a", "look")]])
+def test_a_run_goes_on_after_decisions_from_outside(decisions):
+    # The plans of conservative backfilling are made anew: `a` has all cores until 1, then `b` runs.
+    engine = engine_of([(0, 1, 4, 1), (0, 2, 1, 2)])
+    conservative = Conservative()
+    engine.run(conservative, until=0.0)
+    engine.apply(decisions)
+    engine.run(conservative)
+    assert started(engine) == [("a", 0.0), ("b", 1.0)]

@@ -52,6 +52,8 @@ def leave(
     is_cut_short = how in (KILLED, LOST)
     if is_cut_short:
         cancel_end(core, job)  # that of others is what ended them, or is ignored when it comes
+        attempt = core.fate[job]["attempt"]
+        core.attempts[attempt]["start"] = min(core.attempts[attempt]["start"], core.clock[0]["now"])  # booting still
     forget_job(core, fluid, job)
     free_machines(core, place, job)
     _keep_down(core, place, outage, job)

@@ -58,13 +58,12 @@ def _lose_attempt(
     job: int,
 ) -> None:
     """A job loses what it did since its last checkpoint, and waits again."""
-    lots, attempts = elastic.lots, core.attempts
-    now = core.clock[0]["now"]
-    attempt = core.fate[job]["attempt"]
-    attempts[attempt]["start"] = min(attempts[attempt]["start"], now)  # its machines may boot still
+    lots = elastic.lots
     every = elastic.rule[0]["checkpoint"]
     if every > 0.0:
-        core.jobs[job]["run_time"] -= math.floor((now - attempts[attempt]["start"]) / every) * every
+        start = core.attempts[core.fate[job]["attempt"]]["start"]
+        ran = max(core.clock[0]["now"] - start, 0.0)  # its machines may boot still
+        core.jobs[job]["run_time"] -= math.floor(ran / every) * every
     lots[job]["losses"] += 1
     lots[job]["waits"] = 0
     if lots[job]["losses"] >= elastic.rule[0]["retries"]:

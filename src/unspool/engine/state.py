@@ -62,9 +62,9 @@ CLOCK = np.dtype(
         ("next_slot", "i8"),  # where the order changes with time: the slot of the next arrival; else -1
         ("next_change", "i8"),  # position in the list of machines that are lost or come back
         ("until", "f8"),  # a run stops before the first instant after this
-        ("stalled", "i8"),  # rounds at one instant in which no job started:
-        ("stalled_at", "f8"),  # at this one,
-        ("stalled_with", "i8"),  # and after so many attempts
+        ("stalled", "i8"),  # decisions at one instant that changed nothing for any job:
+        ("stalled_at", "f8"),  # at this instant,
+        ("stalled_with", "i8"),  # with this count of what jobs did
         ("noted", "i8"),  # attempts whose start is counted in the usage of their users
         ("events", "i8"),
         ("running", "i8"),

@@ -121,7 +121,7 @@ class CompiledScheduler:
     """
 
     code: ClassVar[int]
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     predictor: Predictor | str | None = field(default=None, kw_only=True)
 

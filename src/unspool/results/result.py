@@ -70,6 +70,7 @@ class Result:
     network_use: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=NETWORK_USE))
     power: pl.DataFrame | None = None
     switches: pl.DataFrame | None = None
+    policy_version: int | None = None  # rises when the policy's results change; None where it has none
 
     @cached_property
     def summary(self) -> dict[str, Any]:

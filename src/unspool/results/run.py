@@ -145,6 +145,7 @@ def run(
         origin_unix_s=workload.origin_unix_s,
         workload_digest=workload.digest,
         network_use=network_use_of(engine),
+        policy_version=getattr(scheduler, "version", None),
     )
 
 

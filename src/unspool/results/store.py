@@ -23,7 +23,7 @@ from unspool.results.result import COUNTS, ENERGY_TABLES, TABLES, Result
 __all__ = ["REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result"]
 
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
-_DIGEST, _ORIGIN = "workload_digest", "workload_origin_unix_s"
+_POLICY, _DIGEST, _ORIGIN = "policy_version", "workload_digest", "workload_origin_unix_s"
 _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
 REPORT = "report.html"
 """The page for people in a folder of results."""
@@ -128,6 +128,7 @@ def load(folder: str | os.PathLike[str]) -> Result:
             timing=summary["timing"],
             origin_unix_s=versions.get(_ORIGIN, 0.0),
             workload_digest=versions.get(_DIGEST, ""),
+            policy_version=versions.get(_POLICY),
             **({"network_use": pl.read_parquet(path / _USE)} if (path / _USE).is_file() else {}),
         )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
@@ -198,7 +199,9 @@ def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
             table.write_csv(folder / f"{name}.csv")
     (folder / "run.toml").write_text(tomli_w.dumps(dict(result.config)), encoding="utf-8", errors="replace")
     write_json(folder / "platform.json", describe(result.platform))
-    told = {**versions(), _DIGEST: result.workload_digest, _ORIGIN: result.origin_unix_s}
+    told = {
+        **versions(), _POLICY: result.policy_version, _DIGEST: result.workload_digest, _ORIGIN: result.origin_unix_s,
+    }  # fmt: skip
     write_json(folder / "versions.json", told)
     result.timing["write_s"] = perf_counter() - began
     write_json(folder / "summary.json", result.summary)

@@ -50,6 +50,7 @@ from unspool.policies.view import Job, View
 from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.futures import Future, give_future
+from unspool.simulation.instants import MOST_ROUNDS
 from unspool.simulation.loop import compile_for, decide_once, provide_once, run_binding, run_on
 from unspool.simulation.switching import Switchboard
 from unspool.simulation.tutor import Tutor
@@ -233,8 +234,6 @@ class Engine:
         """Let a built-in policy decide the present instant."""
         if isinstance(policy, BindingScheduler):
             raise RunError(f"{policy.title} binds jobs to machines from their start on: it decides whole runs only")
-        if policy != self._last_policy:
-            self._forget_rounds()
         self._adopt(policy)
         self._left_to_built_in = True
         self.state = grow(self.state)
@@ -295,24 +294,21 @@ class Engine:
             run = "runs" if len(running) == 1 else "run"
             raise RunError(f"nothing is left to happen, but {counted(len(running))} {run} for ever: {shown}{more}")
 
-    def _told_of_stall(self) -> str:
-        """Which job waits for what, where round follows round at one instant and no job starts."""
+    def _why_stalled(self) -> str:
+        """What the first job in the queue waits for, where decisions at one instant change nothing without end."""
+        told = f"No progress at {self.now:g} s: {MOST_ROUNDS:,} rounds of decisions at this instant started no job."
         waiting = self.waiting_jobs(0, 1)
         if not waiting:
-            return f"No progress at {self.now:g} s: events follow one another without end, and no job waits."
+            return f"{told} No job waits."
         job = self.core.jobs[waiting[0]]
         needs = counted(int(job["size"]), "core")
-        if self.place is not None:
-            units = int(self.place.shapes[int(job["shape"])]["units"])
-            needs += f" in {counted(units, 'part')}"
-        for_it = ""
-        if self.state.elastic is not None:
-            own = int(self.state.elastic.lots[waiting[0]]["own"])
-            for_it = f"; {counted(own, 'instance')} started for it {'is' if own == 1 else 'are'} there"
-        return (
-            f"No progress at {self.now:g} s: events follow one another without end, and no job starts. "
-            f"Job {self.id_of(waiting[0])}, the first in the queue, waits for {needs}{for_it}."
-        )
+        if self.place is not None and (parts := int(self.place.shapes[int(job["shape"])]["units"])) > 1:
+            needs += f" in {parts:,} parts"
+        told += f" Job '{self.id_of(waiting[0])}', the first in the queue, waits for {needs}"
+        if self.state.elastic is None:
+            return f"{told}."
+        own = int(self.state.elastic.lots[waiting[0]]["own"])
+        return f"{told}; {counted(own, 'instance')} started for it {'is' if own == 1 else 'are'} there."
 
     def _deadlocks(self) -> Iterator[tuple[int, str]]:
         """Jobs whose ranks wait for one another for ever, and a sentence of each."""
@@ -494,6 +490,7 @@ class Engine:
     def _adopt(self, policy: CompiledScheduler) -> None:
         """Make the state ready for a policy, unless it was the last one to decide."""
         if policy != self._last_policy:
+            self._forget_rounds()
             self.state = adopt(self, policy)
             self._predictor.follow(self, policy)
             self._last_policy = policy
@@ -507,7 +504,7 @@ class Engine:
         elif status == OUTAGES:
             self._weather.look_ahead(self)
         elif status == STALLED:
-            raise RunError(self._told_of_stall())
+            raise RunError(self._why_stalled())
         elif status == PREDICT:
             self._predictor.predict(self, int(self.core.clock[0]["deferred"]))
 

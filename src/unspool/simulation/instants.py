@@ -50,10 +50,10 @@ from unspool.engine.state import (
     State,
 )
 
-__all__ = ["to_next_decision"]
+__all__ = ["MOST_ROUNDS", "to_next_decision"]
 
-_MOST_ROUNDS = 100_000  # at one instant, without a start
-_MOST_STEPS = 1 << 30  # the same where jobs take steps, which may take no time
+MOST_ROUNDS = 100_000
+"""So many decisions at one instant that change nothing for any job end the run."""
 
 
 @inlined
@@ -77,9 +77,6 @@ def to_next_decision(state: State) -> int:
             and not (instant == NEVER and only_kept_are_left(core, state.elastic))
         ):
             instant = events[0]["time"]
-        if instant <= clock[0]["now"] and _is_stalled(core, state.fluid):
-            status = STALLED
-            break
         if instant > clock[0]["now"] or only_stops_are_left(core, state.elastic):
             if clock[0]["dirty"] != 0:
                 if _each_start_sees_to_room(state.elastic) or (
@@ -89,7 +86,7 @@ def to_next_decision(state: State) -> int:
                     and room_to_plan(core, state.place, state.later, state.plan)
                 ):
                     clock[0]["dirty"] = 0
-                    status = DECIDE
+                    status = STALLED if _is_stalled(core) else DECIDE
                 else:
                     status = ROOM
                 break
@@ -173,16 +170,20 @@ def to_next_decision(state: State) -> int:
 
 
 @compiled
-def _is_stalled(core: Core, fluid: Fluid | None) -> bool:
-    """Whether round follows round at one instant, and no job starts in any of them: no rule of ours means that."""
+def _is_stalled(core: Core) -> bool:
+    """Whether decision follows decision at one instant, and no job arrives, starts or ends between them.
+
+    No rule of ours means that; a policy that never stops asking to be woken does it.
+    """
     clock = core.clock
-    if clock[0]["stalled_at"] != clock[0]["now"] or clock[0]["stalled_with"] != clock[0]["attempts"]:
+    # Each arrival, start, end, loss and rejection raises this.
+    progress = 4 * clock[0]["attempts"] - 2 * clock[0]["running"] + 3 * clock[0]["next_arrival"] - clock[0]["queued"]
+    if clock[0]["stalled_at"] != clock[0]["now"] or clock[0]["stalled_with"] != progress:
         clock[0]["stalled_at"] = clock[0]["now"]
-        clock[0]["stalled_with"] = clock[0]["attempts"]
+        clock[0]["stalled_with"] = progress
         clock[0]["stalled"] = 0
     clock[0]["stalled"] += 1
-    most = _MOST_ROUNDS if fluid is None else _MOST_STEPS
-    return bool(clock[0]["stalled"] > most)
+    return bool(clock[0]["stalled"] > MOST_ROUNDS)
 
 
 @compiled

@@ -20,7 +20,8 @@ from unspool.simulation.instants import to_next_decision
 __all__ = ["compile_for", "decide_once", "provide_once", "run_binding", "run_on"]
 
 
-_LOOKS_AT_CLOCK = 63  # after so many rounds and one more: a round may take milliseconds, and a look nanoseconds
+_ROUNDS = 63  # between two looks at the clock, and one more: a look takes nanoseconds, as a round does mostly
+_MANY = 10_000  # jobs that wait: a round may take long
 
 
 @inlined
@@ -56,7 +57,7 @@ def run_on(state: State, policy: int) -> int:
         rounds += 1
         if clock[0]["attempts"] >= clock[0]["pause_at"]:
             return PAUSE
-        if rounds & _LOOKS_AT_CLOCK == 0 and wall_clock() != began:
+        if (rounds & _ROUNDS == 0 or clock[0]["queued"] > _MANY) and wall_clock() != began:
             return PAUSE
 
 
@@ -79,7 +80,7 @@ def run_binding(state: State) -> int:
         rounds += 1
         if clock[0]["attempts"] >= clock[0]["pause_at"]:
             return PAUSE
-        if rounds & _LOOKS_AT_CLOCK == 0 and wall_clock() != began:
+        if (rounds & _ROUNDS == 0 or clock[0]["queued"] > _MANY) and wall_clock() != began:
             return PAUSE
 
 
