@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable
-from inspect import Parameter, Signature, signature
+from collections.abc import Callable, Mapping, Sequence
+from inspect import BoundArguments, Parameter, Signature, signature
 from typing import Any
 
-__all__ = ["does_something", "hook", "takes", "wants_keyword"]
+__all__ = ["binding", "call_of", "does_something", "hook", "takes", "wants_keyword"]
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _IDLE = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE", "COPY_FREE_VARS", "POP_TOP"}
@@ -33,6 +33,25 @@ def wants_keyword(function: Callable[..., Any], name: str, *, any_will_do: bool 
     if name in told.parameters:
         return True
     return any_will_do and any(each.kind is Parameter.VAR_KEYWORD for each in told.parameters.values())
+
+
+def binding(
+    function: Callable[..., Any], positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> BoundArguments | None:
+    """The value of each parameter that is given; TypeError if the arguments do not fit, None if nobody can tell."""
+    told = _signature(function)
+    return None if told is None else told.bind(*positional, **keywords)
+
+
+def call_of(function: Callable[..., Any]) -> str:
+    """How a function or a class is called, without types.
+
+    >>> call_of(takes), call_of(hook)
+    ('takes(function, count)', 'hook(owner, name)')
+    """
+    told = _signature(function)
+    plain = [] if told is None else [each.replace(annotation=Parameter.empty) for each in told.parameters.values()]
+    return f"{getattr(function, '__name__', 'it')}{Signature(plain)}"
 
 
 def does_something(function: Any) -> bool:

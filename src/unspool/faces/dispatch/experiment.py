@@ -12,9 +12,9 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from unspool.errors import InputError, UnknownName, shown
+from unspool.errors import InputError, UnknownName, UnspoolError, shown
 from unspool.faces.dispatch.drive import Parts
-from unspool.faces.dispatch.loading import check_interface, find_class, made
+from unspool.faces.dispatch.loading import check_interface, find_class, made, told
 from unspool.faces.dispatch.modules import files_beside
 from unspool.faces.dispatch.names import KINDS
 from unspool.faces.dispatch.predictors import Adapted
@@ -29,6 +29,9 @@ _KEYS = (
 )  # fmt: skip
 _EXPECTED = "expected an experiment such as docs/reference/experiment.md shows"
 _REFS, _CONVERTERS = "@@ref_jobs", "@@hash_converters"
+_NUMBERS = {
+    "limit-min", "limit-max", "aggression", "watts_busy", "watts_idle", "watts_boot", "watts_off",
+}  # fmt: skip
 _MOST_WORKERS = 100_000
 
 
@@ -91,7 +94,13 @@ class Experiment:
             others["dispatcher"], metrics, others.get("sa_strategy"), others.get("duration_predictor"),
             others.get("worker_selector"),
         )  # fmt: skip
-        self._check_needs(parts)
+        try:
+            self._check_needs(parts)
+        except UnspoolError:
+            raise
+        # A component of somebody else's may raise anything when it is asked.
+        except Exception as error:
+            raise InputError(f"{self.where('dispatcher')}: {told(error, self.path.parent)}") from error
         return parts
 
     def _made(
@@ -99,8 +108,11 @@ class Experiment:
     ) -> Any:
         where = self.where(key, at)
         name, arguments = _component(item, where)
-        found, _ = find_class(key, name, self.path.resolve().parent, where)
-        part = made(found, _injected(arguments, given), configuration, where, fork=self.is_fork)
+        if given[_REFS] is None and _REFS in _values(arguments):
+            raise InputError(f"{where}: args ask for {_REFS}, and there are no reference runs; give --refs")
+        folder = self.path.resolve().parent
+        found, _ = find_class(key, name, folder, where)
+        part = made(found, _injected(arguments, given), configuration, where, folder, fork=self.is_fork)
         if hasattr(found, "compat") and found.__module__.startswith("unspool."):
             part.compat = self.compat
         if key == "duration_predictor" and not hasattr(part, "predict_duration") and hasattr(part, "predict_one"):
@@ -113,6 +125,11 @@ class Experiment:
         for key in getattr(parts.dispatcher, "needs", ()):
             if present.get(key) is None:
                 raise InputError(f"{self.where('dispatcher')}: this dispatcher needs the key {key}, which is missing")
+        method, usual = getattr(parts.strategy, "needs_of_dispatcher", ("dispatch", ""))
+        if not hasattr(parts.dispatcher, method) and self.compat != "fork":
+            raise InputError(
+                f"{self.where('sa_strategy')}: this strategy needs the dispatcher {usual}, or one with {method}(job)"
+            )
         self._serve_quantile(parts)
         if getattr(parts.dispatcher, "is_late", False) and self.compat != "none":
             raise InputError(
@@ -125,6 +142,8 @@ class Experiment:
         quantile = getattr(parts.dispatcher, "needs_quantile", None)
         if quantile is None:
             return
+        if parts.predictor is None:
+            raise InputError(f"{self.where('dispatcher')}: quantile is {quantile}; give a duration_predictor too")
         if not all(hasattr(parts.predictor, method) for method in ("serve_quantile", "predict_quantile")):
             name, _ = _component(self.content["duration_predictor"], self.where("duration_predictor"))
             raise InputError(
@@ -245,11 +264,18 @@ def _workers(given: Any, compat: str, file: Path, lines: Mapping[str, int]) -> t
         if not isinstance(item, dict):
             raise InputError(f"{place}: expected a map of attributes, such as {{active: true, limit: 30}}")
         limit = item.get("limit")
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float)):
+        if limit is not None and not _is_number(limit):
             raise InputError(f"{place}: the limit is {shown(str(limit))}; expected seconds")
+        for name in _NUMBERS & item.keys():
+            if not _is_number(item[name]):
+                raise InputError(f"{place}: {name} is {shown(str(item[name]))}; expected a number")
         if compat == "none" and not isinstance(item.get("active", False), bool):
             raise InputError(f"{place}: active is {shown(str(item['active']))}; expected true or false")
     return tuple(given)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def _component(item: Any, where: str) -> tuple[str, Any]:
@@ -261,10 +287,14 @@ def _component(item: Any, where: str) -> tuple[str, Any]:
     strange = [str(key) for key in item if key not in ("class", "args")]
     if strange:
         raise InputError(f"{where}: {UnknownName('key of a component', strange[0], ('class', 'args'))}")
-    arguments = item.get("args", [])
+    arguments = [] if item.get("args") is None else item["args"]
     if not isinstance(arguments, list | dict):
         raise InputError(f"{where}: args is {shown(str(arguments))}; expected a list or a map, [] for none")
     return item["class"], arguments
+
+
+def _values(arguments: Any) -> list[Any]:
+    return list(arguments.values() if isinstance(arguments, dict) else arguments)
 
 
 def _injected(arguments: Any, given: Mapping[str, Any]) -> Any:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from inspect import BoundArguments
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 from unspool.errors import InputError, UnknownName, UnspoolError, shown
-from unspool.faces.dispatch.calls import takes, wants_keyword
+from unspool.faces.dispatch.blame import line_of
+from unspool.faces.dispatch.calls import binding, call_of, takes, wants_keyword
 from unspool.faces.dispatch.modules import StandIn
 from unspool.faces.dispatch.names import SIMDEX, known_names, target_of
 from unspool.plugins import load as load_target
 
-__all__ = ["check_interface", "find_class", "made"]
+__all__ = ["check_interface", "find_class", "made", "told"]
 
 _OTHERWISE = "or one of your own as module.Class, in a file beside the experiment"
+
+_PLAIN = {float: "a number", int: "a whole number", bool: "true or false", str: "a text"}
 
 # For each kind: a method, with how many arguments it is called in the original and in the fork, and how that reads.
 _INTERFACE: Mapping[str, Sequence[tuple[str, tuple[int, ...], str]]] = {
@@ -48,10 +53,10 @@ def _imported(module: str, attribute: str, kind: str, name: str, folder: Path, w
         if error.name and module.split(".")[0] == error.name.split(".")[0]:
             known = UnknownName(kind.removesuffix("s"), name, known_names(kind), _OTHERWISE)
             raise InputError(f"{where}: {known}; looked for {module} in {folder}") from error
-        raise InputError(f"{where}: {module} cannot be imported: {error}") from error
+        raise InputError(f"{where}: {module} cannot be imported: {error}{_at(error, folder)}") from error
     # A module may raise anything while it is imported.
     except (Exception, SystemExit) as error:
-        raise InputError(f"{where}: {module} cannot be imported: {_told(error)}") from error
+        raise InputError(f"{where}: {module} cannot be imported: {told(error, folder)}") from error
     for part in attribute.split("."):
         if isinstance(found, StandIn) and not hasattr(found, part):
             raise InputError(f"{where}: {UnknownName(kind.removesuffix('s'), name, known_names(kind), _OTHERWISE)}")
@@ -65,19 +70,50 @@ def _imported(module: str, attribute: str, kind: str, name: str, folder: Path, w
     return found
 
 
-def made(found: Any, arguments: Any, configuration: Mapping[str, Any], where: str, *, fork: bool) -> Any:
+def made(found: Any, arguments: Any, configuration: Mapping[str, Any], where: str, folder: Path, *, fork: bool) -> Any:
     """An object of a class; the fork gives every constructor the whole configuration, where it takes that."""
     positional = arguments if isinstance(arguments, list) else []
     keywords = dict(arguments) if isinstance(arguments, dict) else {}
     if wants_keyword(found, "configuration", any_will_do=fork) and found.__module__.split(".")[0] != "unspool":
         keywords.setdefault("configuration", configuration)
+    bound = _fitting(found, positional, keywords, where)
     try:
-        return found(*positional, **keywords)
+        return found(*positional, **keywords) if bound is None else found(*bound.args, **bound.kwargs)
     except UnspoolError as error:
         raise InputError(f"{where}: {error}") from error
     # A class of somebody else's may raise anything while it is made.
     except Exception as error:
-        raise InputError(f"{where}: {found.__name__} cannot be made: {_told(error)}") from error
+        raise InputError(f"{where}: {found.__name__} cannot be made: {told(error, folder)}") from error
+
+
+def _fitting(found: Any, positional: Sequence[Any], keywords: Mapping[str, Any], where: str) -> BoundArguments | None:
+    """The arguments as a class takes them; those it does not take or lacks are refused, and plain ones of no use."""
+    try:
+        bound = binding(found, positional, keywords)
+    except TypeError as error:
+        name = found.__name__
+        raise InputError(f"{where}: {name} cannot be made: TypeError: {error}; expected {call_of(found)}") from error
+    if bound is None or found.__module__.split(".")[0] != "unspool":
+        return bound
+    hints = get_type_hints(found.__init__)
+    for name, value in bound.arguments.items():
+        kinds = [kind for kind in get_args(hints.get(name)) or (hints.get(name),) if kind is not NoneType]
+        if len(kinds) != 1 or kinds[0] not in _PLAIN or (value is None and get_args(hints[name])):
+            continue
+        if not _is(kinds[0], value):
+            expected = _PLAIN[kinds[0]]
+            raise InputError(f"{where}: {found.__name__}: {name} is {shown(repr(value))}; expected {expected}")
+        bound.arguments[name] = int(value) if kinds[0] is int else value  # 3.0 is a whole number too
+    return bound
+
+
+def _is(kind: type, value: Any) -> bool:
+    """Whether a value will do as one of a plain kind; 3.0 is whole, 1 is true, and NaN is no number."""
+    if kind is bool or kind is str:
+        return isinstance(value, int if kind is bool else str)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return False
+    return kind is float or float(value).is_integer()
 
 
 def check_interface(part: Any, kind: str, where: str) -> None:
@@ -91,9 +127,13 @@ def check_interface(part: Any, kind: str, where: str) -> None:
             raise InputError(f"{where}: {name}.{method} takes other arguments; expected {told}")
 
 
-def _told(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    at = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})" if trace else ""
-    return shown(f"{type(error).__name__}: {error}{at}", 300)
+def told(error: BaseException, folder: Path) -> str:
+    """What was raised and, where a user's file beside the experiment did, its line."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return shown(f"{type(error).__name__}: {error.msg}", 300) + f" ({error.filename}, line {error.lineno})"
+    return shown(f"{type(error).__name__}: {error}", 300) + _at(error, folder)
+
+
+def _at(error: BaseException, folder: Path) -> str:
+    place = line_of(error, folder)
+    return "" if place is None else f" ({place})"

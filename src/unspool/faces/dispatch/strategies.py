@@ -48,6 +48,7 @@ class CategoryStrategy:
     """
 
     compat = "none"
+    needs_of_dispatcher = ("add_ref_job", "job-category")  # a method, and a dispatcher that has it
 
     def __init__(self, max_long_queues: int = 2, ref_jobs: list[RefJob] | None = None) -> None:
         self.max_long_queues = max_long_queues

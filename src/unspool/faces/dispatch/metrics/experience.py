@@ -38,7 +38,8 @@ class UserExperience(Metric):
         if yardstick not in _YARDSTICKS:
             raise UnknownName("yardstick", str(yardstick), _YARDSTICKS)
         self.thresholds = [1.0, 2.0] if thresholds is None else list(thresholds)
-        if len(self.thresholds) != 2 or self.thresholds[0] > self.thresholds[1]:
+        are_numbers = all(isinstance(each, int | float) for each in self.thresholds)
+        if len(self.thresholds) != 2 or not are_numbers or self.thresholds[0] > self.thresholds[1]:
             raise InputError(f"thresholds are {thresholds}; expected two numbers, the smaller one first")
         self.yardstick = yardstick
         self.counts = [0, 0, 0]  # on time, delayed, late
