@@ -125,12 +125,53 @@ def test_a_bad_row_far_down_a_log_that_is_read_while_it_is_replayed_leaves_no_fi
     assert unspool("dispatch", *files, "--limit", 40).code == 0
 
 
-def test_a_job_that_the_dispatcher_forgets_is_told(unspool, files, write):
-    write("mine.py", "class D:\n    def dispatch(self, job, workers):\n        if job.row: workers[0].enqueue(job)\n")
+DISPATCH = "class D:\n    def dispatch(self, job, workers):\n        "
+
+
+def test_a_job_that_the_dispatcher_forgets_fails_the_run_unless_that_is_allowed(unspool, files, write, tmp_path):
+    write("mine.py", DISPATCH + "if job.row: workers[0].enqueue(job)\n")
     write("e.yaml", "workers: 1\ndispatcher: mine.D\nmetrics: [delay]\n")
     said = unspool("dispatch", *files, "-o", "out")
-    assert said.out.startswith("Total jobs: 3, ")
-    assert "1 job never given to a worker by the dispatcher" in said.err
+    assert (said.code, said.out) == (1, "")
+    assert "mine.py, line 2: D.dispatch: 1 of 4 jobs was never enqueued: job 1 (line 2 of jobs.csv)" in said.err
+    assert not (tmp_path / "out").exists()
+    said = unspool("dispatch", *files, "-o", "out", "--allow-undispatched")
+    assert (said.code, said.out[:15]) == (0, "Total jobs: 3, ")
+    assert "1 job never enqueued by the dispatcher: line 2 of jobs.csv\n" in said.err
+    assert json.loads((tmp_path / "out/summary.json").read_text())["jobs_never_dispatched"] == 1
+    assert pl.read_csv(tmp_path / "out/jobs.csv")["worker"].to_list() == [None, 0, 0, 0]
+    assert " --allow-undispatched" in json.loads((tmp_path / "out/run.json").read_text())["command"]
+
+
+def test_of_many_jobs_that_are_never_enqueued_the_first_are_listed(unspool, files, write):
+    write("jobs.csv", jobs_csv(*((100 + at, 1) for at in range(30))))
+    write("mine.py", DISPATCH + "if job.row == 3: workers[0].enqueue(job)\n")
+    write("e.yaml", "workers: 1\ndispatcher: mine.D\nmetrics: [delay]\n")
+    lines = ", ".join(str(line) for line in range(2, 23) if line != 5)
+    said = unspool("dispatch", *files, "--allow-undispatched", "--json")
+    assert f"29 jobs never enqueued by the dispatcher: lines {lines} and 9 more of jobs.csv\n" in said.err
+    assert json.loads(said.out)["jobs_never_dispatched"] == 29
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "said"),
+    [
+        (
+            "workers[0].enqueue(job); workers[0].enqueue(job)",
+            1,
+            "mine.py, line 3: job 1 is already enqueued",
+        ),
+        ("workers[0].enqueue(job, 7)", 1, "mine.py, line 3: TypeError: "),
+        ("raise SystemExit(0)", 1, "mine.py, line 3: SystemExit: 0"),
+    ],
+)
+def test_a_mistake_of_a_users_dispatcher_is_no_fault_of_ours(unspool, files, write, lines, code, said):
+    write("mine.py", f"{DISPATCH}{lines}\n")
+    write("e.yaml", "workers: 2\ndispatcher: mine.D\nmetrics: [delay]\n")
+    found = unspool("dispatch", *files)
+    assert (found.code, found.out) == (code, "")
+    assert said in found.err
+    assert "a fault of unspool" not in found.err
 
 
 def test_no_active_worker_is_a_run_that_failed(unspool, files, write):

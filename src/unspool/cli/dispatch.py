@@ -23,8 +23,8 @@ from unspool.cli.output import (
 from unspool.errors import InputError
 from unspool.faces.dispatch.compiled import is_compiled
 from unspool.faces.dispatch.experiment import read_experiment
-from unspool.faces.dispatch.outputs import metrics_text, summary_of, times_of, write_dispatched
-from unspool.faces.dispatch.running import run_experiment
+from unspool.faces.dispatch.outputs import json_summary, metrics_text, times_of, write_dispatched
+from unspool.faces.dispatch.running import Dispatched, run_experiment
 from unspool.results.store import check_free
 from unspool.workloads.files import opened, told_of_reading
 from unspool.workloads.recodex import JobFile, JobLog, read_refs
@@ -32,6 +32,7 @@ from unspool.workloads.recodex import JobFile, JobLog, read_refs
 __all__ = ["dispatch"]
 
 Flag = Parameter(negative=(), show_default=False)
+_LISTED = 20
 
 
 def dispatch(
@@ -49,6 +50,7 @@ def dispatch(
     machine: Annotated[bool, Flag] = False,
     verbose: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+    allow_undispatched: Annotated[bool, Flag] = False,
 ) -> int:
     """Replay a log of jobs under a dispatcher, with predictors, selectors, strategies and metrics from a file.
 
@@ -82,6 +84,8 @@ def dispatch(
         Print the metrics with more detail, such as that of each worker.
     no_report
         Do not write report.html.
+    allow_undispatched
+        Count and list the jobs that the dispatcher never enqueued, instead of failing.
     """
     if data is None or config is None:
         raise InputError("no log or no experiment given; say: unspool dispatch -c EXPERIMENT.yaml DATA [--refs REFS]")
@@ -105,9 +109,12 @@ def dispatch(
         Progress(f"dispatching {data}", "MB", 1_000_000) as of_file,
         told_of_reading(of_file),
     ):
-        run = run_experiment(experiment, jobs, known, seed=seed, progress=progress, compiling=compiling_announcement)
-    if (never := run.jobs - run.outcome.finished) > 0:
-        note(f"{counted(never, 'job')} never given to a worker by the dispatcher")
+        run = run_experiment(
+            experiment, jobs, known, seed=seed, progress=progress, compiling=compiling_announcement,
+            allow_undispatched=allow_undispatched,
+        )  # fmt: skip
+    if never := run.undispatched:
+        note(_never_enqueued(run, never))
     for part, times in times_of(run).items():
         note(
             f"{part}: {counted(int(times['inferences']), 'question')}, {times['inference_s_mean'] * 1e6:.0f} µs each; "
@@ -116,11 +123,11 @@ def dispatch(
     text = metrics_text(run, machine=machine, verbose=verbose)
     has_report = not (no_report or json)
     if out is not None:
-        command = _command(data, config, refs, limit, seed, compat)
+        command = _command(data, config, refs, limit, seed, compat, allow_undispatched=allow_undispatched)
         with Announcement(f"writing {out} …"):
             write_dispatched(run, out, text, force=force, report=has_report, command=command)
     if json:
-        print_json(summary_of(run))
+        print_json(json_summary(run))
     else:
         sys.stdout.write(text)
     if out is not None:
@@ -128,8 +135,23 @@ def dispatch(
     return 0
 
 
-def _command(data: Path, config: Path, refs: Path | None, limit: int | None, seed: int, compat: str | None) -> str:
+def _never_enqueued(run: Dispatched, rows: list[int]) -> str:
+    """How many jobs were never enqueued, and where the first of them are in the log."""
+    lines = run.log.whole().line[rows[:_LISTED]].tolist()
+    more = f" and {len(rows) - _LISTED:,} more" if len(rows) > _LISTED else ""
+    told = "line" if len(rows) == 1 else "lines"
+    return (
+        f"{counted(len(rows), 'job')} never enqueued by the dispatcher: "
+        f"{told} {', '.join(map(str, lines))}{more} of {run.log.name}"
+    )
+
+
+def _command(
+    data: Path, config: Path, refs: Path | None, limit: int | None, seed: int, compat: str | None, *,
+    allow_undispatched: bool,
+) -> str:  # fmt: skip
     """The command that repeats a run."""
     options = {"--refs": refs, "--limit": limit, "--seed": seed, "--compat": compat}
     given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-    return shlex.join(["unspool", "dispatch", str(data), "-c", str(config), *given])
+    flags = ["--allow-undispatched"] if allow_undispatched else []
+    return shlex.join(["unspool", "dispatch", str(data), "-c", str(config), *given, *flags])

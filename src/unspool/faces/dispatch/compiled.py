@@ -152,6 +152,8 @@ def _codes_of(simulation: Simulation) -> _Codes | None:
         return None
     if late is not None and (strategy != NOBODY or simulation.compat != "none"):
         return None
+    if late is not None and not any(worker.attributes.get("active") for worker in simulation.workers):
+        return None  # jobs would wait for ever, and which ones is for the drive in Python to say
     kind: int | None = ZERO
     factor = 0.5
     if isinstance(dispatcher, dispatchers.OracleJobCategory):

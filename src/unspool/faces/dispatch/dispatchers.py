@@ -5,10 +5,12 @@ Each has `dispatch(job, workers, simulation)`. Of equally good workers the first
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 from unspool.errors import InputError, RunError
+from unspool.faces.dispatch.blame import check_seconds, wrong_worker
 from unspool.faces.dispatch.draws import CHOICE, TIES, uniform
 from unspool.faces.dispatch.index import DurationIndex
 from unspool.faces.dispatch.simdex import Job, RefJob, Worker
@@ -45,9 +47,18 @@ def admitting(workers: list[Worker], estimate: float) -> list[Worker]:
 def estimated(job: Job, simulation: Any) -> float:
     """The estimate of the experiment's predictor, which is noted in the job; without a predictor half the limits."""
     predictor = simulation.duration_predictor
-    estimate = job.limits / 2 if predictor is None else predictor.predict_duration(job)
+    estimate = job.limits / 2 if predictor is None else _told(predictor.predict_duration, job)
     job.estimated_duration = estimate
     return float(estimate)
+
+
+def _told(predict: Callable[[Job], Any], job: Job) -> Any:
+    """What a predictor says of a job, a number of some kind."""
+    estimate = predict(job)
+    # A float that equals itself is a number; the rest is looked at more closely.
+    if estimate.__class__ is not float or estimate != estimate:
+        check_seconds(estimate, predict, job)
+    return estimate
 
 
 def _fewest(workers: list[Worker]) -> Worker:
@@ -110,10 +121,10 @@ class DurationFilter(_Ties):
     def dispatch(self, job: Job, workers: Workers, simulation: Any) -> None:
         """Give the job to a worker."""
         predictor = simulation.duration_predictor
-        estimate = predictor.predict_duration(job)
+        estimate = _told(predictor.predict_duration, job)
         job.estimated_duration = estimate
         if self.needs_quantile is not None:
-            estimate = self.quantiles[job.row] = predictor.predict_quantile(job)
+            estimate = self.quantiles[job.row] = _told(predictor.predict_quantile, job)
         self.shortest(admitting(active_workers(workers), estimate), job, simulation).enqueue(job)
 
 
@@ -161,7 +172,7 @@ class PredictedCategory(JobCategory):
 
     def estimate(self, job: Job) -> float:
         """How long the job will run, as the predictor says."""
-        return job.limits / 2 if self.predictor is None else float(self.predictor(job))
+        return job.limits / 2 if self.predictor is None else float(_told(self.predictor, job))
 
 
 class Selector:
@@ -172,8 +183,16 @@ class Selector:
     def dispatch(self, job: Job, workers: Workers, simulation: Any) -> None:
         """Give the job to a worker."""
         if simulation.duration_predictor is not None:
-            job.estimated_duration = simulation.duration_predictor.predict_duration(job)
-        workers[simulation.worker_selector.select_worker(simulation, job)].enqueue(job)
+            job.estimated_duration = _told(simulation.duration_predictor.predict_duration, job)
+        select = simulation.worker_selector.select_worker
+        chosen = select(simulation, job)
+        try:
+            at = index(chosen)
+        except TypeError:
+            at = -1
+        if not 0 <= at < len(workers):
+            wrong_worker(select, chosen, job, len(workers))
+        workers[at].enqueue(job)
 
 
 class LeastWork:

@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn
 
-from unspool.errors import RunError
+import numpy as np
+
+from unspool.faces.dispatch.blame import Misjudged, definition
 from unspool.faces.dispatch.calls import does_something, hook, takes
 from unspool.faces.dispatch.simdex import Job, RefJob, TimedWorker, Worker
 
 __all__ = ["Exact", "Lagging", "Outcome", "Parts", "Simulation", "simulation_of"]
 
 _TELL_EVERY = 20_000  # jobs between two reports of progress
+_IDLE_TICKS = 1000  # after the last job, for a dispatcher that says that jobs still wait
 Call = Callable[..., Any]
 
 
@@ -86,6 +89,12 @@ class Simulation:
     def _make_workers(self, attributes: Sequence[Mapping[str, Any]]) -> list[Any]:
         return [Worker(index, given) for index, given in enumerate(attributes)]
 
+    @property
+    def parts(self) -> list[Any]:
+        """All components."""
+        others = (self.dispatcher, self.duration_predictor, self.worker_selector, self.sa_strategy)
+        return [part for part in (*others, *self.metrics) if part is not None]
+
     def register_metrics(self, *metrics: Any) -> None:
         """Add metrics to those of the experiment."""
         self.metrics.extend(metrics)
@@ -102,12 +111,19 @@ class Simulation:
     ) -> Outcome:
         """Replay the jobs, of which there are so many, and return what became of them."""
         self.outcome = Outcome(count)
+        for worker in self.workers:
+            worker.placed = self.outcome.worker
         self.log = log
         self.refs = list(refs)
         self._order_refs(refs)
         self._listen()
         self._replay(self._batched(jobs), count, progress)
-        self._end()
+        self._drain()
+        for end in (self._end_dispatcher, self._end):
+            end()
+            if any(worker.jobs for worker in self.workers):  # those held back until now
+                self._drain()
+        self._check_estimates()
         return self.outcome
 
     def _batched(self, jobs: Iterable[Job]) -> Iterable[Job]:
@@ -128,6 +144,10 @@ class Simulation:
         raise NotImplementedError
 
     def _replay(self, jobs: Iterable[Job], count: int, progress: Callable[[int, int], None] | None) -> None:
+        raise NotImplementedError
+
+    def _drain(self) -> None:
+        """All jobs have arrived: run what is enqueued to its end, and what is then enqueued."""
         raise NotImplementedError
 
     def _listen(self) -> None:
@@ -182,10 +202,12 @@ class Simulation:
         """Note what became of a job and tell everybody who wants to know."""
         outcome, row = self.outcome, job.row
         job.worker_index = index
-        outcome.worker[row] = index
         outcome.start[row] = job.start_ts
         outcome.finish[row] = job.finish_ts
-        outcome.estimate[row] = job.estimated_duration
+        try:
+            outcome.estimate[row] = job.estimated_duration
+        except TypeError:
+            self._refuse_estimate(row, job.estimated_duration)
         outcome.order[row] = outcome.finished
         outcome.finished += 1
         for tell in self._on_finish:
@@ -223,6 +245,11 @@ class Simulation:
         for monitor in self._on_period:
             monitor(self)
 
+    def _end_dispatcher(self) -> None:
+        ended = hook(self.dispatcher, "end")
+        if ended and takes(ended, 1):
+            ended(self)
+
     def _end(self) -> None:
         for part in (self.duration_predictor, self.worker_selector):
             ended = hook(part, "end")
@@ -231,6 +258,21 @@ class Simulation:
         closed = hook(self.sa_strategy, "close")
         if closed:
             closed()
+
+    def _check_estimates(self) -> None:
+        """Refuse what was predicted for jobs and is no number, where a predictor is there to be asked."""
+        if self.duration_predictor is None:
+            return
+        wrong = np.isnan(np.asarray(self.outcome.estimate)) & (np.asarray(self.outcome.order) >= 0)
+        if wrong.any():
+            self._refuse_estimate(int(wrong.argmax()), math.nan)
+
+    def _refuse_estimate(self, row: int, estimate: Any) -> NoReturn:
+        asked = self.duration_predictor
+        blame = definition(self.dispatcher.dispatch if asked is None else asked.predict_duration)
+        raise Misjudged(
+            f"{blame}: the estimated_duration of job {row + 1} is {estimate!r}; expected seconds, as a number"
+        )
 
 
 class Lagging(Simulation):
@@ -242,7 +284,6 @@ class Lagging(Simulation):
         self._hear_refs(refs if self.compat == "fork" else ())
 
     def _replay(self, jobs: Iterable[Job], count: int, progress: Callable[[int, int], None] | None) -> None:
-        workers = self.workers
         arrived = self._arrivals()
         for number, job in enumerate(jobs):
             ts = job.spawn_ts
@@ -255,10 +296,16 @@ class Lagging(Simulation):
             arrived(job)
             if progress and not number % _TELL_EVERY:
                 progress(number, count)
-        last = max([self.ts, *(worker.get_finish_ts() or 0.0 for worker in workers)])
-        self._ticks(last + self.period)
-        self.ts = last + self.period
-        self._collect(self.ts)
+
+    def _drain(self) -> None:
+        """To one period after the last finish, as the tool does (B2.6); anew for what was enqueued meanwhile."""
+        while True:
+            last = max([self.ts, *(worker.get_finish_ts() or 0.0 for worker in self.workers)])
+            self._ticks(last + self.period)
+            self.ts = last + self.period
+            self._collect(self.ts)
+            if not any(worker.jobs for worker in self.workers):
+                return
 
     def _ticks(self, until: float) -> None:
         """Every tick before a time; those at which nobody listens and nothing ended are passed over."""
@@ -302,7 +349,7 @@ class Exact(Simulation):
         self._hear_refs(sorted(refs, key=lambda ref: ref.spawn_ts + ref.duration))
 
     def _replay(self, jobs: Iterable[Job], count: int, progress: Callable[[int, int], None] | None) -> None:
-        workers, heads = self.workers, self._heads
+        heads = self._heads
         arrived = self._arrivals()
         self._give_out = hook(self.dispatcher, "give_out")
         is_started = False
@@ -319,13 +366,28 @@ class Exact(Simulation):
             arrived(job)
             if progress and not number % _TELL_EVERY:
                 progress(number, count)
-        while heads:
-            self._advance(heads[0][0])
-        waiting = getattr(self.dispatcher, "waiting", 0)
-        if waiting:
-            raise RunError(f"{waiting} jobs still wait at the end: no worker is active that could take them")
+
+    def _drain(self) -> None:
+        """To the last finish, and on from tick to tick while jobs are held back that may yet be enqueued."""
+        heads, idle = self._heads, 0
+        while heads or self._may_yet_enqueue(idle):
+            if heads:
+                idle = 0
+                self._advance(heads[0][0])
+            else:
+                idle += 1
+                self._advance(self._next_tick)
+                self._pass_tick()
         for snapshot in self._on_snapshot:
-            snapshot(self.ts, workers)
+            snapshot(self.ts, self.workers)
+
+    def _may_yet_enqueue(self, idle: int) -> bool:
+        """Whether jobs are held back and somebody hears of the next tick, after so many that brought nothing."""
+        if self._next_tick == math.inf or not (self._on_period or self._adapt):
+            return False
+        if getattr(self.dispatcher, "waiting", 0):
+            return idle < _IDLE_TICKS
+        return not idle and -1 in self.outcome.worker
 
     def _advance(self, until: float) -> None:
         """What happens up to and at a time, but ticks at that very time: arrivals come before those."""
@@ -355,14 +417,17 @@ class Exact(Simulation):
             self.ts = self._refs_due
             self._release()
         elif self._next_tick < until:
-            self.ts = self._next_tick
-            self._tick()
-            if self._give_out:
-                self._give_out(self)
-            self._next_tick += self.period
+            self._pass_tick()
         else:
             return False
         return True
+
+    def _pass_tick(self) -> None:
+        self.ts = self._next_tick
+        self._tick()
+        if self._give_out:
+            self._give_out(self)
+        self._next_tick += self.period
 
 
 def simulation_of(parts: Parts, workers: Sequence[Mapping[str, Any]], **settings: Any) -> Simulation:

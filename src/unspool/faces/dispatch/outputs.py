@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from unspool.errors import RunError, shown
+from unspool.faces.dispatch.blame import asked, definition
 from unspool.faces.dispatch.calls import takes, wants_keyword
 from unspool.faces.dispatch.metrics.experience import UserExperience
 from unspool.faces.dispatch.running import Dispatched, values_of
@@ -21,6 +23,7 @@ from unspool.workloads.recodex import JobFile, JobLog
 
 __all__ = [
     "jobs_table",
+    "json_summary",
     "metrics_text",
     "results_yaml",
     "series_table",
@@ -46,17 +49,11 @@ def metrics_text(run: Dispatched, *, machine: bool = False, verbose: bool = Fals
     written.seek(0, io.SEEK_END)
     flags = {"machine": machine, "verbose": verbose}
     for metric in run.simulation.metrics:
+        failing = f"the metric {type(metric).__name__} cannot be printed: "
+        named = {name: flag for name, flag in flags.items() if wants_keyword(metric.print, name)}
+        positional = () if named or not takes(metric.print, 2) else (machine, verbose)
         with redirect_stdout(written):
-            try:
-                named = {name: flag for name, flag in flags.items() if wants_keyword(metric.print, name)}
-                if named or not takes(metric.print, 2):
-                    metric.print(**named)
-                else:
-                    metric.print(machine, verbose)
-            # A metric of a user's may raise anything.
-            except Exception as error:
-                what = shown(f"{type(error).__name__}: {error}", 300)
-                raise RunError(f"the metric {type(metric).__name__} cannot be printed: {what}") from error
+            asked(metric.print, *positional, failing=failing, **named)
     return written.getvalue()
 
 
@@ -91,6 +88,28 @@ def summary_of(run: Dispatched) -> dict[str, Any]:
     }
 
 
+def json_summary(run: Dispatched) -> dict[str, Any]:
+    """The same, and the component named of which JSON cannot have the figures."""
+    summary = summary_of(run)
+    try:
+        json.dumps(summary, allow_nan=False)
+    except (TypeError, ValueError):
+        for part in (*run.simulation.metrics, run.simulation.duration_predictor):
+            _check_figures(part)
+    return summary
+
+
+def _check_figures(part: Any) -> None:
+    for name, value in values_of(part).items():
+        try:
+            json.dumps({name: value}, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise RunError(
+                f"{definition(part.values)}: {shown(str(name))} is {shown(repr(value))}, which JSON cannot have; "
+                "expected numbers, texts, lists and dictionaries"
+            ) from error
+
+
 def times_of(run: Dispatched) -> dict[str, dict[str, float]]:
     """For each component that learns how often it was asked and trained, and the real time of that in seconds.
 
@@ -102,7 +121,11 @@ def times_of(run: Dispatched) -> dict[str, dict[str, float]]:
         "worker_selector": simulation.worker_selector,
         "sa_strategy": simulation.sa_strategy,
     }
-    return {name: part.spent() for name, part in parts.items() if callable(getattr(part, "spent", None))}
+    return {
+        name: asked(part.spent, failing=f"{type(part).__name__}.spent: ")
+        for name, part in parts.items()
+        if callable(getattr(part, "spent", None))
+    }
 
 
 def _free(name: str, value: Any, figures: dict[str, Any]) -> str:
@@ -198,7 +221,7 @@ def write_dispatched(
         for name, table in {"jobs": jobs_table(run), "series": series_table(run)}.items():
             table.write_csv(into / f"{name}.csv")
             table.write_parquet(into / f"{name}.parquet")
-        write_json(into / "summary.json", summary_of(run))
+        write_json(into / "summary.json", json_summary(run))
         (into / "metrics.txt").write_text(text, encoding="utf-8")
         if run.experiment.compat == "fork":
             (into / "results.yaml").write_text(results_yaml(run), encoding="utf-8")

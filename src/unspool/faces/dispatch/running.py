@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import random
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unspool.errors import RunError, UnspoolError, shown
+from unspool.errors import RunError
+from unspool.faces.dispatch.blame import asked, blamed, definition
 from unspool.faces.dispatch.compiled import ids_needed, is_compiled, run_compiled
 from unspool.faces.dispatch.drive import Outcome, Simulation, simulation_of
 from unspool.faces.dispatch.experiment import Experiment
 from unspool.faces.dispatch.modules import files_beside
 from unspool.faces.dispatch.simdex import hash_converters, jobs_of, refs_of
+from unspool.units import counted
 from unspool.workloads.recodex import JobFile, JobLog, RefLog
 
 __all__ = ["Dispatched", "run_experiment", "values_of"]
-
-_OURS = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,12 @@ class Dispatched:
         """How many there were; of those that the compiled loop reads from a file all finish."""
         return len(self.log) if isinstance(self.log, JobLog) else self.outcome.finished
 
+    @property
+    def undispatched(self) -> list[int]:
+        """Rows of the jobs that the dispatcher never enqueued; the compiled loop, which may keep none, enqueues all."""
+        order = np.asarray(self.outcome.order)
+        return np.flatnonzero((order < 0) | (np.asarray(self.outcome.worker) < 0)).tolist() if len(order) else []
+
 
 def run_experiment(
     experiment: Experiment,
@@ -52,6 +56,7 @@ def run_experiment(
     progress: Callable[[int, int], None] | None = None,
     compiled: bool = True,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
+    allow_undispatched: bool = False,
 ) -> Dispatched:
     """Replay the jobs of a log under an experiment, in the compiled loop where all of its parts are known there.
 
@@ -62,6 +67,8 @@ def run_experiment(
     Jobs in a file are read while they are replayed, in memory that does not grow with their number, if all parts of the
     experiment are known to the compiled loop; else the file is read first. `progress` is then told as the total what
     was read so far.
+
+    Jobs that the dispatcher has not enqueued when the run is over are an error, unless `allow_undispatched` is set.
     """
     # The reference runs come first, so that their own numbers stay as they are.
     first = None if experiment.compat == "original" else refs
@@ -84,15 +91,34 @@ def run_experiment(
                 whole = log.whole()
                 log = whole if whole is log or first is None else whole.after(first)
                 outcome = simulation.run(jobs_of(log), len(log), known or (), log=log, progress=progress)
-        except UnspoolError:
-            raise
-        except Exception as error:
-            place = _users_line(error, experiment.path)
-            if place is None:
+        except (Exception, SystemExit) as error:
+            fault = blamed(error, experiment.path.parent, simulation.parts, simulation.ts)
+            if fault is None:
                 raise
-            what = shown(f"{type(error).__name__}: {error}", 300)
-            raise RunError(f"{place}: {what} (at {simulation.ts} s of the simulation)") from error
-    return Dispatched(experiment, log, simulation, outcome)
+            raise fault from error
+    run = Dispatched(experiment, log, simulation, outcome)
+    if not allow_undispatched:
+        _refuse_undispatched(run)
+    return run
+
+
+def _refuse_undispatched(run: Dispatched) -> None:
+    """Complain of jobs that were never enqueued, with the line of the dispatcher's method."""
+    never = run.undispatched
+    if not never:
+        return
+    dispatcher, log = run.simulation.dispatcher, run.log.whole()
+    why = "" if _has_active(run.simulation) else "; no worker is active that could take them"
+    told = "was never enqueued:" if len(never) == 1 else "were never enqueued, the first is"
+    raise RunError(
+        f"{definition(dispatcher.dispatch)}: {len(never):,} of {counted(run.jobs, 'job')} {told} "
+        f"job {never[0] + 1} (line {log.line[never[0]]} of {log.name}){why}; enqueue every job, "
+        "or allow it with --allow-undispatched"
+    )
+
+
+def _has_active(simulation: Simulation) -> bool:
+    return any(worker.attributes.get("active") for worker in simulation.workers)
 
 
 def _has_enough(jobs: JobLog | JobFile, experiment: Experiment) -> bool:
@@ -124,7 +150,7 @@ def _run_compiled(
 def values_of(metric: Any) -> dict[str, Any]:
     """The figures of a metric; one of a user's has none, unless it says `values`."""
     told = getattr(metric, "values", None)
-    found = told() if callable(told) else {}
+    found = asked(told, failing=f"{type(metric).__name__}.values: ") if callable(told) else {}
     return found if isinstance(found, dict) else {}
 
 
@@ -142,15 +168,3 @@ def _seeded(seed: int) -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002
-
-
-def _users_line(error: Exception, experiment: Path) -> str | None:
-    """The last line of a user's own file, beside the experiment or in the current folder, in which an error arose."""
-    places = (experiment.resolve().parent, Path.cwd())
-    frames = traceback.extract_tb(error.__traceback__)
-    users = [frame for frame in frames if _is_below(Path(frame.filename).resolve(), places)]
-    return f"{users[-1].filename}, line {users[-1].lineno}" if users else None
-
-
-def _is_below(file: Path, places: tuple[Path, ...]) -> bool:
-    return not file.is_relative_to(_OURS) and any(file.is_relative_to(place) for place in places)

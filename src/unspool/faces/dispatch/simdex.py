@@ -8,8 +8,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from unspool.errors import RunError
 
 if TYPE_CHECKING:
     from unspool.workloads.recodex import JobLog, RefLog
@@ -70,8 +73,28 @@ class Job:
     def __eq__(self, other: object) -> bool:
         return self is other
 
+    def __copy__(self) -> Job:
+        return self._double(dict(self.__dict__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Job:
+        return self._double(deepcopy(self.__dict__, memo))
+
+    def _double(self, own: dict[str, Any]) -> Job:
+        double = _JobCopy.__new__(_JobCopy)
+        for name in Job.__slots__:
+            if name != "__dict__":
+                setattr(double, name, getattr(self, name))
+        double.__dict__.update(own)
+        return double
+
     def __repr__(self) -> str:
         return f"Job(row={self.row}, spawn_ts={self.spawn_ts}, duration={self.duration})"
+
+
+class _JobCopy(Job):
+    """A job to try things out with, on a copy of a worker."""
+
+    __slots__ = ()
 
 
 class RefJob:
@@ -170,14 +193,28 @@ class JobQueue(deque[Job]):
 first_of = deque.__getitem__  # the same without the cost of a method of Python, for `first_of(queue, 0)`
 
 
+class _NoRun:
+    """Where the workers of jobs would be noted if there were a run: every job looks as if it had one already."""
+
+    def __getitem__(self, row: int) -> int:
+        return 0
+
+    def __setitem__(self, row: int, index: int) -> None:
+        pass
+
+
+_NO_RUN = _NoRun()
+
+
 class Worker:
     """A worker with its FIFO queue, in which the running job is the first (spec B2.1).
 
     When a job is enqueued its start and finish are settled: at once, or after the last job in the queue. `due` is when
-    the first job ends, infinite if there is none.
+    the first job ends, infinite if there is none. `placed` is where the run notes the worker of each job, by its row.
+    A copy of a worker belongs to no run and takes copies of jobs, to try out what would be.
     """
 
-    __slots__ = ("__dict__", "_last", "attributes", "due", "index", "jobs")
+    __slots__ = ("__dict__", "_last", "attributes", "due", "index", "jobs", "placed")
 
     def __init__(self, index: int, attributes: Mapping[str, Any]) -> None:
         self.index = index
@@ -185,9 +222,13 @@ class Worker:
         self.jobs = JobQueue()
         self.due = math.inf
         self._last = 0.0
+        self.placed: Any = _NO_RUN
 
     def enqueue(self, job: Job) -> None:
         """Put a job at the end of the queue."""
+        if self.placed[job.row] >= 0:
+            self._refuse(job)
+        self.placed[job.row] = self.index
         jobs = self.jobs
         if jobs:
             job.start_ts = self._last
@@ -197,10 +238,24 @@ class Worker:
             self.due = self._last = job.finish_ts = job.spawn_ts + job.duration
         jobs.append(job)
 
+    def _refuse(self, job: Job) -> None:
+        """Complain of a job that has a worker, or of a worker of no run, but for what is tried out with copies."""
+        if self.placed is not _NO_RUN:
+            raise RunError(
+                f"job {job.row + 1} is already enqueued at worker {self.placed[job.row]}; enqueue each job once"
+            )
+        if not isinstance(job, _JobCopy):
+            raise RunError(
+                f"job {job.row + 1} is enqueued at a worker that is not in the list of workers; choose one of that list"
+            )
+
     def next_job(self) -> Job:
         """Remove the first job and return it."""
         jobs = self.jobs
-        job = jobs.popleft()
+        try:
+            job = jobs.popleft()
+        except IndexError:
+            raise RunError(f"worker {self.index}: a component took a job out of jobs; only read that list") from None
         self.due = first_of(jobs, 0).finish_ts if jobs else math.inf
         return job
 
@@ -229,6 +284,21 @@ class Worker:
         while self.due <= ts:
             ended.append(self.next_job())
         return ended
+
+    def __copy__(self) -> Worker:
+        return self._double(JobQueue(self.jobs), dict(self.attributes), dict(self.__dict__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Worker:
+        return self._double(*deepcopy((self.jobs, self.attributes, self.__dict__), memo))
+
+    def _double(self, jobs: JobQueue, attributes: dict[str, Any], own: dict[str, Any]) -> Worker:
+        double = self._blank()
+        double.jobs, double.attributes, double.due, double._last = jobs, attributes, self.due, self._last
+        double.__dict__.update(own)
+        return double
+
+    def _blank(self) -> Worker:
+        return Worker(self.index, {})
 
     def __repr__(self) -> str:
         return f"Worker({self.index}, {len(self.jobs)} jobs, {self.attributes})"
@@ -266,8 +336,17 @@ class TimedWorker(Worker):
         """The clock is at the first arrival: from here on the worker is on or off."""
         self.periods = [[self.clock.ts, math.inf]] if self.attributes.get("active") else []
 
+    def _blank(self) -> Worker:
+        double = TimedWorker(self.index, {}, self.clock, _unheard)
+        double.ready_ts = self.ready_ts
+        double.periods, double.boots = [list(each) for each in self.periods], list(self.boots)
+        return double
+
     def enqueue(self, job: Job) -> None:
         """Put a job at the end of the queue."""
+        if self.placed[job.row] >= 0:
+            self._refuse(job)
+        self.placed[job.row] = self.index
         jobs = self.jobs
         if jobs:
             job.start_ts = self._last
@@ -281,3 +360,7 @@ class TimedWorker(Worker):
         self.due = self._last = job.finish_ts = start + job.duration
         jobs.append(job)
         self.began(job.finish_ts, self.index)
+
+
+def _unheard(finish_ts: float, index: int) -> None:
+    """No drive listens to the copy of a worker."""
