@@ -63,7 +63,7 @@ def dispatch(
     config
         The experiment: a YAML file of components, as Simdex has it, with more names.
     refs
-        Runs of reference solutions, which some components need.
+        Runs of reference solutions, for an experiment whose args ask for @@ref_jobs.
     limit
         Only so many jobs, the first ones.
     seed

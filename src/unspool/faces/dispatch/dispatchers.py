@@ -22,6 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 _NONE_ACTIVE = "No active workers available, unable to dispatch job."
+_PLAIN = frozenset((float, int))  # numbers, if they equal themselves; what is of another type is looked at closely
 _TIES = ("lowest", "constrained", "random")
 Workers = Sequence[Worker]
 
@@ -55,8 +56,7 @@ def estimated(job: Job, simulation: Any) -> float:
 def _told(predict: Callable[[Job], Any], job: Job) -> Any:
     """What a predictor says of a job, a number of some kind."""
     estimate = predict(job)
-    # A float that equals itself is a number; the rest is looked at more closely.
-    if estimate.__class__ is not float or estimate != estimate:
+    if estimate.__class__ not in _PLAIN or estimate != estimate:
         check_seconds(estimate, predict, job)
     return estimate
 
@@ -121,7 +121,9 @@ class DurationFilter(_Ties):
     def dispatch(self, job: Job, workers: Workers, simulation: Any) -> None:
         """Give the job to a worker."""
         predictor = simulation.duration_predictor
-        estimate = _told(predictor.predict_duration, job)
+        estimate = predictor.predict_duration(job)
+        if estimate.__class__ not in _PLAIN or estimate != estimate:  # here, since a call costs more than the check
+            check_seconds(estimate, predictor.predict_duration, job)
         job.estimated_duration = estimate
         if self.needs_quantile is not None:
             estimate = self.quantiles[job.row] = _told(predictor.predict_quantile, job)

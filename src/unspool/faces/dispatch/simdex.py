@@ -226,9 +226,10 @@ class Worker:
 
     def enqueue(self, job: Job) -> None:
         """Put a job at the end of the queue."""
-        if self.placed[job.row] >= 0:
+        placed, row = self.placed, job.row
+        if placed[row] >= 0:
             self._refuse(job)
-        self.placed[job.row] = self.index
+        placed[row] = self.index
         jobs = self.jobs
         if jobs:
             job.start_ts = self._last
@@ -344,9 +345,10 @@ class TimedWorker(Worker):
 
     def enqueue(self, job: Job) -> None:
         """Put a job at the end of the queue."""
-        if self.placed[job.row] >= 0:
+        placed, row = self.placed, job.row
+        if placed[row] >= 0:
             self._refuse(job)
-        self.placed[job.row] = self.index
+        placed[row] = self.index
         jobs = self.jobs
         if jobs:
             job.start_ts = self._last
