@@ -160,13 +160,14 @@ def fluid_workload(draw):
 
 
 def killer(after):
-    """A policy that starts whatever fits and kills whoever has run for so long."""
+    """A policy that starts the first job that fits, one at a time, and kills whoever has run for so long."""
 
     def decide(view):
         yield from (Kill(job) for job in view.running if view.now > job.start_time + after)
         for job in view.queue:
             if view.fits(job):
                 yield Start(job)
+                return
 
     return decide
 

@@ -20,7 +20,7 @@ from unspool.model.platform import Platform
 from unspool.model.profile import Delay, HomogeneousTask, Sequence
 from unspool.model.workload import Workload
 from unspool.plugins import build
-from unspool.policies.base import Kill
+from unspool.policies.base import Annotate, Kill
 from unspool.results.costs import costs_of
 from unspool.results.run import run
 
@@ -32,18 +32,29 @@ POLICIES = (
 TABLES = ("attempts", "allocations", "rejected", "machines")
 
 
-class KillsOne:
-    """Another policy, and one job is killed at a time."""
+class After:
+    """Another policy, and a decision for later, which both runs of a law have: it may make a policy plan anew."""
 
-    name = "kills-one"
+    name = "after"
 
-    def __init__(self, policy, job, time):
-        self._policy, self._job, self._time = build("schedulers", policy), job, time
+    def __init__(self, policy, decision):
+        self._policy, self._decision = build("schedulers", policy), decision
+        self.needs_energy = getattr(self._policy, "needs_energy", False)
 
     def drive(self, engine, progress):
         engine.run(self._policy, until=0.0)
-        engine.apply([Kill(self._job, at=self._time)])
+        engine.apply([self._decision])
         engine.run(self._policy)
+
+
+def untouched(policy, job):
+    """The policy, and a note on a job."""
+    return After(policy, Annotate(job, "ends by itself"))
+
+
+def killing(policy, job, time):
+    """The policy, and a job is killed at a time."""
+    return After(policy, Kill(job, at=time))
 
 
 def without_how(result, job):
@@ -66,17 +77,18 @@ def cut(workload, job, run_time, column="run_time"):
 
 def ends_and_is_killed(data, workload, platform, policy, **options):
     """Two results, the job and when: it ended then, and was killed then; which job and when is drawn."""
-    ids = workload.table.filter(pl.col("run_time") >= 2.0)["job_id"].to_list()
+    able = run(workload, platform, policy, **options).jobs["job_id"].implode()
+    ids = workload.table.filter(pl.col("run_time") >= 2.0, pl.col("job_id").is_in(able))["job_id"].to_list()
     assume(ids)
     job = data.draw(st.sampled_from(ids))
     whole = workload.table.filter(pl.col("job_id") == job)["run_time"].item()
     after = data.draw(st.integers(1, int(whole) - 1)) + data.draw(st.sampled_from([0.0, 0.5]))
     ended = cut(workload, job, after)
-    by_itself = run(ended, platform, policy, **options)
+    by_itself = run(ended, platform, untouched(policy, job), **options)
     mine = by_itself.attempts.filter(pl.col("job_id") == job)
     assume(mine["how"].to_list() == ["completed"])
     time = mine["finish_time"].item()
-    return by_itself, run(workload, platform, KillsOne(policy, job, time), **options), job, ended
+    return by_itself, run(workload, platform, killing(policy, job, time), **options), job, ended
 
 
 def with_walltimes(jobs):
@@ -135,7 +147,10 @@ PROFILES = {
 def with_profiles(draw):
     """Jobs (submit, machines, walltime, profile); the first one is a delay that is long."""
     row = st.tuples(
-        st.integers(0, 8).map(lambda times: 5 * times), st.integers(1, 3), st.just(500.0), st.sampled_from(sorted(PROFILES))
+        st.integers(0, 8).map(lambda times: 5 * times),
+        st.integers(1, 3),
+        st.just(500.0),
+        st.sampled_from(sorted(PROFILES)),
     )
     log = sorted(draw(st.lists(row, min_size=1, max_size=12)), key=lambda job: job[0])
     return [(0, draw(st.integers(1, 3)), 500.0, "long"), *log]
@@ -149,9 +164,9 @@ def test_killed_is_ended_where_jobs_share_a_network_and_draw_power(policy, log, 
     platform = powered(4) if has_energy or needs_energy else cluster(4, backbone=1.5e8)
     options = {"energy": has_energy or needs_energy, "kill_at_walltime": True}
     shorter = fluid_jobs([(*log[0][:3], "cut"), *log[1:]], {**PROFILES, "cut": Delay(after)})
-    ended = run(shorter, platform, policy, **options)
+    ended = run(shorter, platform, untouched(policy, "a"), **options)
     start = ended.attempts.filter(pl.col("job_id") == "a")["start_time"].item()
-    killed = run(fluid_jobs(log, PROFILES), platform, KillsOne(policy, "a", start + after), **options)
+    killed = run(fluid_jobs(log, PROFILES), platform, killing(policy, "a", start + after), **options)
     assert without_how(killed, "a") == without_how(ended, "a")
 
 
@@ -160,7 +175,7 @@ def test_killed_is_ended_where_jobs_share_a_network_and_draw_power(policy, log, 
 @given(log=rows(1), whose=owners(), data=st.data())
 def test_given_up_with_its_machine_is_ended_when_the_machine_goes_down(policy, log, whose, data):
     jobs = owned([dict(zip(("submit", "run", "cores", "walltime"), row, strict=True)) for row in log], whose)
-    workload, platform = as_workload(jobs), Platform.parse("3x1") if hasattr(Platform, "parse") else "3x1"
+    workload, platform = as_workload(jobs), "3x1"
     ids = workload.table.filter(pl.col("run_time") >= 2.0)["job_id"].to_list()
     assume(ids)
     job = data.draw(st.sampled_from(ids))

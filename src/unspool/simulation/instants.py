@@ -42,7 +42,6 @@ from unspool.engine.state import (
     UNTIL,
     Core,
     Elastic,
-    Fluid,
     Links,
     Outage,
     Place,
