@@ -228,6 +228,72 @@ def test_lines_of_another_width_are_rejected(tmp_path):
     ]
 
 
+HEADER = "|".join(POSITIONAL)
+
+
+def test_records_that_end_before_the_partition_are_read_without_it(tmp_path):
+    short = [line(JobID=str(job)).rpartition("|")[0] for job in range(3)]
+    workload = read(tmp_path, HEADER, short[0], line(), *short[1:])
+    assert column(workload, "queue") == {"0": None, "100": "long", "1": None, "2": None}
+    assert workload.table["line"].to_list() == [2, 3, 4, 5]
+    assert len(workload.rejected) == 0
+    assert "3 records have fewer fields than the header; the missing last fields are empty" in workload.notes
+
+
+def test_a_record_may_lack_up_to_three_fields_that_no_job_needs(tmp_path):
+    lines = [line(JobID=str(lost)).rsplit("|", lost)[0] for lost in range(5)]
+    workload = read(tmp_path, *lines)
+    assert workload.table["job_id"].to_list() == ["0", "1", "2", "3"]
+    assert workload.rejected.rows() == [(5, "4", "22 fields; expected 26, as in the other lines")]
+    assert "3 records have fewer fields than the other records; the missing last fields are empty" in workload.notes
+
+
+def test_a_record_without_a_field_that_every_job_needs_is_rejected(tmp_path):
+    fields = ("JobID", "State", "Submit", "Start", "NCPUS", "Elapsed")
+    workload = read(tmp_path, "|".join(fields), line(fields), line(fields, JobID="7").rpartition("|")[0])
+    assert workload.rejected.rows() == [(3, "7", "5 fields; expected 6, as in the header")]
+
+
+@pytest.mark.parametrize("name", ["sacct.txt", "sacct.txt.gz"])
+def test_a_last_line_that_is_cut_off_is_rejected_unless_others_are_as_short(tmp_path, name):
+    def jobs(*lines):
+        text = "\n".join(lines).encode()
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+        return read_sacct(path)
+
+    cut = line(JobID="7")[: -len("84|long")]  # in the middle of TotalCPU
+    workload = jobs(HEADER, line(), cut)
+    assert workload.table["job_id"].to_list() == ["100"]
+    assert workload.rejected.rows() == [(3, "7", "25 fields; expected 26, as in the header")]
+    short = line(JobID="8").rpartition("|")[0]
+    assert jobs(HEADER, short, cut).table["job_id"].to_list() == ["8", "7"]
+    assert jobs(HEADER, line(), short, "").table["job_id"].to_list() == ["100", "8"]
+
+
+def test_what_follows_a_shorter_header_is_not_read_under_the_first(tmp_path):
+    fields = POSITIONAL[:-2] + POSITIONAL[-1:]
+    workload = read(tmp_path, HEADER, line(), line(JobID="7").rpartition("|")[0], "|".join(fields), line(fields))
+    assert workload.table["job_id"].to_list() == ["100", "7"]
+    assert workload.rejected["line"].to_list() == [4, 5]
+
+
+def test_names_with_bars_are_rejected_as_before_beside_short_records(tmp_path):
+    fields = (*POSITIONAL[:-1], "JobName", "Partition")
+    whole = {"JobName": "a.sh"}
+    lines = [line(fields, **whole), line(fields, JobID="7", JobName="a|b"), line(fields, JobID="8").rpartition("|")[0]]
+    workload = read(tmp_path, "|".join(fields), *lines)
+    assert workload.table["job_id"].to_list() == ["100", "8"]
+    assert workload.rejected.rows() == [(3, "7", "28 fields; expected 27, as in the header")]
+
+
+def test_blocks_do_not_change_which_records_are_short(tmp_path, monkeypatch):
+    short = [line(JobID=str(job)).rpartition("|")[0] for job in range(8)]
+    path = log(tmp_path, HEADER, line(), *short)
+    monkeypatch.setattr("unspool.workloads.files.read_blocks.__defaults__", (300,))
+    assert len(read_sacct(path)) == 9
+
+
 def test_of_a_job_that_ran_again_the_last_run_counts(tmp_path):
     later = {"Start": "2024-05-01T09:00:00", "End": "2024-05-01T10:00:00", "Elapsed": "01:00:00"}
     first = line(State="FAILED")

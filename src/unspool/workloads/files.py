@@ -16,7 +16,9 @@ from typing import IO, cast
 
 from unspool.errors import InputError, RunError
 
-__all__ = ["AnyPath", "opened", "read_blocks", "refuse_existing", "replaced", "told_of_reading"]
+__all__ = [
+    "AnyPath", "opened", "read_blocks", "refuse_existing", "replaced", "told_of_reading", "unfinished_line",
+]  # fmt: skip
 
 AnyPath = str | os.PathLike[str]
 
@@ -88,6 +90,15 @@ def read_blocks(path: AnyPath, block_bytes: int = _BLOCK_BYTES) -> Iterator[byte
         raise InputError(f"{path}: the file is empty; expected one job a line")
     if kept:
         yield bytes(memoryview(buffer)[:kept]) + b"\n"
+
+
+def unfinished_line(path: AnyPath) -> int | None:
+    """The number of the last line if no newline ends it, as in a file that is still being written."""
+    newlines, last = 0, b"\n"
+    with opened(path) as file:
+        while part := file.read(_BLOCK_BYTES):
+            newlines, last = newlines + part.count(b"\n"), part[-1:]
+    return None if last == b"\n" else newlines + 1
 
 
 def _filled(buffer: bytearray, kept: int, file: IO[bytes]) -> int:

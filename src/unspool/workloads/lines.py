@@ -6,6 +6,7 @@ repaired or dropped in silence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 __all__ = [
     "Lines", "Marks", "Ragged", "are_quotes_regular", "count_marks", "drop_lines", "fields_of", "first_record",
-    "set_ragged_apart",
+    "padded", "set_ragged_apart",
 ]  # fmt: skip
 
 _QUOTE, _NEWLINE = ord('"'), ord("\n")
@@ -71,6 +72,20 @@ def set_ragged_apart(lines: Lines, separator: bytes, width: int, *, quoted: bool
     ragged = [Ragged(int(lines.numbers[i]), fields(split[i], separator)) for i in np.flatnonzero(~is_whole)]
     whole = b"".join(split[i] + b"\n" for i in np.flatnonzero(is_whole))
     return Lines(whole, lines.numbers[is_whole]), ragged
+
+
+def padded(lines: Lines, separator: bytes, missing: Mapping[int, int]) -> Lines:
+    """The lines with empty fields at the end of some: `missing` has how many, by the number of the line.
+
+    >>> padded(Lines(b"a;b\\nc\\n", np.array([1, 2])), b";", {2: 1}).text
+    b'a;b\\nc;\\n'
+    """
+    if not missing:
+        return lines
+    split = lines.text.removesuffix(b"\n").split(b"\n")
+    for at in np.flatnonzero(np.isin(lines.numbers, list(missing))):
+        split[at] += separator * missing[int(lines.numbers[at])]
+    return lines._replace(text=b"\n".join(split) + b"\n", marks=None)
 
 
 def count_marks(text: bytes, separator: bytes = b"") -> Marks:

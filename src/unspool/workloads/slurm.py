@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,8 @@ from unspool.model.workload import Workload, rejected_table
 from unspool.units import counted
 from unspool.workloads.delimited import plain_lines
 from unspool.workloads.encoding import latin_notes
-from unspool.workloads.files import AnyPath
-from unspool.workloads.lines import Lines, Ragged, first_record, set_ragged_apart
+from unspool.workloads.files import AnyPath, unfinished_line
+from unspool.workloads.lines import Lines, Ragged, first_record, padded, set_ragged_apart
 from unspool.workloads.slurm_records import Part, part_of
 
 __all__ = ["FIELDS", "POSITIONAL", "read_sacct", "recognises"]
@@ -61,6 +62,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 _BLOCKS_AHEAD = 2
 _WIDTHS = (len(POSITIONAL) - 1, len(POSITIONAL), len(POSITIONAL) + 1)  # --parsable ends each line with a bar
+_MOST_MISSING = 3  # fields that a record may lack at its end
+# A record without one of these is no job; where one is missing, its line was cut.
+_NEVER_MISSING = ("job", "state", "submit", "eligible", "start", "end", "elapsed", "cpus", "given", "asked_cpus")
 _NEEDS = (("job",), ("submit", "eligible"), ("elapsed", "end"), ("cpus", "given", "asked_cpus"))
 _JOB_ID = re.compile(rb"[0-9]+([_+.\[]|$)")
 _ASK = "ask sacct for it with --format, as `unspool convert --help` shows"
@@ -74,6 +78,20 @@ class _Layout(NamedTuple):
     names: dict[str, str]
     unused: tuple[str, ...]
     has_header: bool
+
+    @property
+    def least(self) -> int:
+        """The fewest fields of a record that can be read, the others being empty."""
+        needed = [at for role, at in self.at.items() if role in _NEVER_MISSING]
+        return max(1 + max(needed), self.width - _MOST_MISSING)
+
+
+@dataclass
+class _Short:
+    """Records that lack fields at their end: how many have how many fields, and the line from which none is read."""
+
+    widths: Counter[int] = field(default_factory=Counter)
+    until: int | None = None
 
 
 def read_sacct(path: AnyPath) -> Workload:
@@ -99,6 +117,7 @@ def read_sacct(path: AnyPath) -> Workload:
     layout: _Layout | None = None
     parts: list[Future[Part]] = []
     ragged = [rejected_table()]
+    short = _Short()
     latin = 0
     # Polars leaves the second core to us: one block is cut into cells while the block before it becomes jobs.
     with ThreadPoolExecutor(1) as worker:
@@ -107,7 +126,7 @@ def read_sacct(path: AnyPath) -> Workload:
             if not lines.text:
                 continue
             layout = layout or _layout_of(lines.text, path)
-            lines, misfits = set_ragged_apart(lines, b"|", layout.width)
+            lines, misfits = _whole(lines, layout, short, path)
             ragged.append(_as_rejected(misfits, layout))
             if len(parts) >= _BLOCKS_AHEAD:
                 parts[-_BLOCKS_AHEAD].result()
@@ -116,7 +135,7 @@ def read_sacct(path: AnyPath) -> Workload:
         raise InputError(f"{path}: only comments or blank lines; expected lines of sacct --parsable2")
     done = [part.result() for part in parts]
     rejected = pl.concat([*ragged, *(part.rejected for part in done)]).sort("line", maintain_order=True)
-    return _workload_of(done, layout, rejected, path, latin_notes(latin))
+    return _workload_of(done, layout, rejected, path, [*latin_notes(latin), *_on_short(short, layout)])
 
 
 def recognises(start: bytes) -> bool:
@@ -175,6 +194,40 @@ def _layout_by_names(header: list[str], path: AnyPath, *, is_header: bool = True
     unused = tuple(name for i, name in enumerate(header) if name and i not in at.values())
     names = {role: header[i] for role, i in at.items()}
     return _Layout(len(header), at, names, unused if is_header else (), is_header)
+
+
+def _whole(lines: Lines, layout: _Layout, short: _Short, path: AnyPath) -> tuple[Lines, list[Ragged]]:
+    """The lines with all fields, empty ones in place of a few that are missing at the end, and the other lines."""
+    whole, misfits = set_ragged_apart(lines, b"|", layout.width)
+    few = [line for line in misfits if layout.least <= len(line.fields) < layout.width]
+    headers = [line.number for line in few if _is_header(line.fields)]
+    if headers or short.until is not None:  # what follows another header has other fields
+        short.until = short.until or headers[0]
+        few = [line for line in few if line.number < short.until]
+    if few and few[-1].number == lines.numbers[-1] and _is_cut(few, short, path):
+        few.pop()
+    if not few:
+        return whole, misfits
+    short.widths.update(len(line.fields) for line in few)
+    missing = {line.number: layout.width - len(line.fields) for line in few}
+    return set_ragged_apart(padded(lines, b"|", missing), b"|", layout.width)
+
+
+def _is_cut(few: list[Ragged], short: _Short, path: AnyPath) -> bool:
+    """Whether the last of these lines may be cut within a cell: no newline ends it, and no other is as short."""
+    width = len(few[-1].fields)
+    is_usual = width in short.widths or any(len(line.fields) == width for line in few[:-1])
+    return not is_usual and unfinished_line(path) == few[-1].number
+
+
+def _on_short(short: _Short, layout: _Layout) -> list[str]:
+    """How many records lack fields at their end."""
+    count = short.widths.total()
+    if not count:
+        return []
+    others = "header" if layout.has_header else "other records"
+    told = counted(count, "record has", "records have")
+    return [f"{told} fewer fields than the {others}; the missing last fields are empty"]
 
 
 def _frame(lines: Lines, layout: _Layout) -> pl.DataFrame:
