@@ -52,6 +52,39 @@ def test_job_waits_for_the_last_of_several():
     assert starts(jobs, "4", "fcfs") == [0, 0, 0, 30]
 
 
+@pytest.mark.parametrize("cell", ["a c b", "a,c,b", "a:c:b", "a, c:b", " b  a\tc ", "a,c,b,"])
+def test_several_ids_stand_in_one_cell_between_blanks_commas_or_colons(cell):
+    rows = [(0, 10, 1, 10), (0, 30, 1, 30), (0, 20, 1, 20), (0, 1, 1, 1)]
+    result = run(workload(rows, depends_on=[None, None, None, cell]), "4", "fcfs")
+    assert result.jobs["start_time"].to_list() == [0, 0, 0, 30]
+    assert result.notes == ()
+
+
+@pytest.mark.parametrize("name", ["b c", "b,c", "b:c", "b, c:d"])
+def test_a_cell_that_is_a_known_id_is_one_id(name):
+    jobs = workload(
+        [(0, 10, 1, 10), (0, 30, 1, 30), (0, 20, 1, 20), (0, 1, 1, 1)],
+        job_id=["b", "c", name, "z"],
+        depends_on=[None, None, None, name],
+    )
+    result = run(jobs, "4", "fcfs")
+    assert result.jobs["start_time"].to_list() == [0, 0, 0, 20]
+    assert result.notes == ()
+
+
+def test_a_known_id_with_a_colon_stays_one_among_others():
+    rows = [(0, 10, 1, 10), (0, 30, 1, 30), (0, 20, 1, 20), (0, 1, 1, 1)]
+    jobs = workload(rows, job_id=["b", "c", "b:c", "z"], depends_on=[None, None, None, "b:c,b"])
+    assert starts(jobs, "4", "fcfs") == [0, 0, 0, 20]
+
+
+def test_unknown_ids_of_several_in_a_cell_are_counted_and_the_others_wait():
+    jobs = workload([(0, 10, 1, 10), (1, 5, 1, 5)], depends_on=[None, "a 8:9"])
+    result = run(jobs, "4", "fcfs")
+    assert result.jobs["start_time"].to_list() == [0, 10]
+    assert result.notes == ("2 dependencies on jobs that do not take part: taken as ended",)
+
+
 def test_chain_of_jobs_of_no_length_ends_at_one_instant():
     jobs = workload([(3, 0, 1, 1), (3, 0, 1, 1), (3, 0, 1, 1)], depends_on=["c", "a", None])
     assert starts(jobs, "1", "fcfs") == [3, 3, 3]

@@ -51,6 +51,12 @@ def test_times_and_sizes_may_have_units(tmp_path):
     assert table["memory_bytes"].to_list() == [4294967296, 512]
 
 
+def test_several_ids_in_a_cell_are_told_apart(tmp_path):
+    rows = '4,0,1,1,\n5,0,1,1,\n4:5,0,1,1,\nz,0,1,1,4 5\ny,0,1,1,4:5\nx,0,1,1,4:5:6\nw,0,1,1,"4,5, 6"\n'
+    table = read_csv(file(tmp_path, HEAD.replace("\n", ",depends_on\n") + rows)).table
+    assert table["depends_on"].to_list() == [None, None, None, "4,5", "4:5", "4,5,6", "4,5, 6"]
+
+
 def test_submit_dates_count_from_the_earliest(tmp_path):
     text = HEAD + "a,2024-05-01T12:00:00.5Z,1,1\nb,2024-05-01 14:00:30+02:00,1,1\nc,2024-05-01T08:01-0400,1,1\n"
     workload = read_csv(file(tmp_path, text))

@@ -251,6 +251,18 @@ def test_dependencies_follow_their_jobs_into_a_merged_log():
     assert both.table.sort("job_id")["depends_on"].to_list() == [None, "1-a", "1-a,1-b", None, "2-a", "2-a,2-b"]
 
 
+def test_ids_with_commas_stay_whole_where_logs_are_cut_and_merged():
+    log = workload(FOUR[:3], job_id=["a", "x,y", "c"], depends_on=[None, "a", "x,y"])
+    assert merge([log, log]).table["depends_on"].drop_nulls().to_list() == ["1-a", "2-a", "1-x,y", "2-x,y"]
+    assert filter(log, "job_id != 'x,y'").table["depends_on"].to_list() == [None, None]
+    assert filter(log, "job_id != 'a'").table["depends_on"].to_list() == [None, "x,y"]
+
+
+def test_nobody_waits_for_one_of_several_that_was_left_out_whatever_is_between_them():
+    log = workload(FOUR, depends_on=[None, None, "a b", "a:b:c"])
+    assert filter(log, "job_id != 'a'").table["depends_on"].to_list() == [None, "b", "b,c"]
+
+
 def test_one_log_merged_is_itself_and_none_is_an_error():
     log = workload(FOUR)
     assert merge([log]) is log

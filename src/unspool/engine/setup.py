@@ -44,6 +44,7 @@ from unspool.engine.state import (
     State,
     longer,
 )  # fmt: skip
+from unspool.model.dependencies import waits_of
 from unspool.model.network import Contention
 from unspool.model.platform import SELECTIONS, Platform
 from unspool.model.workload import Workload
@@ -250,11 +251,8 @@ def _links(workload: Workload, used: Array) -> tuple[Links | None, int, tuple[st
     if "depends_on" not in workload.table.columns:
         return None, 0, ()
     ids = workload.table["job_id"].gather(pl.Series(used))
-    wanted = pl.DataFrame(
-        {"dependent": np.arange(len(used)), "on": workload.table["depends_on"].gather(pl.Series(used))}
-    ).drop_nulls()
-    wanted = wanted.with_columns(pl.col("on").str.split(",")).explode("on", empty_as_null=False)
-    wanted = wanted.with_columns(pl.col("on").str.strip_chars()).filter(pl.col("on") != "").unique(maintain_order=True)
+    places = pl.DataFrame({"job": used, "dependent": np.arange(len(used))})
+    wanted = waits_of(workload.table).join(places, on="job", how="inner", maintain_order="left").drop("job")
     position = pl.DataFrame({"on": ids, "job": np.arange(len(used))})
     found = wanted.join(position, on="on", how="inner").sort("job", "dependent")
     missing = len(wanted) - len(found)

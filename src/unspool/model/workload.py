@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.model.dependencies import ids_between_commas
 from unspool.model.profile import Profile
 
 __all__ = ["COLUMNS", "MOST_CORES", "MOST_SECONDS", "REJECTED_SCHEMA", "Column", "Workload", "rejected_table"]
@@ -64,7 +65,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("details", pl.String, "", "what else the log says of it, as a JSON object", "nothing"),
     Column("priority", pl.Float64, "", "how urgent it is, the higher the sooner", "0"),
     Column("qos", pl.String, "", "quality of service that it was submitted with", "none"),
-    Column("depends_on", pl.String, "", "ids of jobs that must have ended, separated by commas", "none"),
+    Column("depends_on", pl.String, "", "ids of jobs that must have ended, between commas, blanks or colons", "none"),
     Column("think_time", pl.Float64, "s", "pause after the end of the last of these jobs", "0"),
     Column("logged_wait", pl.Float64, "s", "how long it waited in the log", "unknown"),
     Column("logged_cores", pl.Int64, "cores", "cores that it was given in the log", "unknown"),
@@ -135,6 +136,8 @@ class Workload:
         known = [column for column in COLUMNS if column.name in table.columns]
         table = pl.DataFrame([_cast(table[column.name], column, name) for column in known])
         _refuse_unusable(table, name)
+        if "depends_on" in table.columns:
+            table = ids_between_commas(table)
         out_of_order = int((table["submit_time"].diff() < 0).sum())
         if out_of_order:
             table = table.sort("submit_time", "line")

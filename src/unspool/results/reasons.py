@@ -9,9 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from unspool.engine.state import NEVER, QUEUED, REJECTED
 from unspool.errors import DecisionError
+from unspool.model.dependencies import listed
 from unspool.policies.base import CONSERVATIVE, EASY, FCFS, CompiledScheduler
 from unspool.results.room import Amount, shortage_of
 from unspool.simulation.engine import Engine
@@ -128,7 +130,7 @@ def _not_queued(engine: Engine, job: int) -> Reason:
     """A job that is submitted and not in the queue: names that do not take part count as ended, as in the run."""
     text = engine.workload.column("depends_on")[int(engine.used[job])] or ""
     on = []
-    for name in {name.strip() for name in text.split(",")}:
+    for name in set(listed(pl.Series([text]), engine.workload.table["job_id"])[0]):
         with suppress(DecisionError):
             on.append(engine.index_of(name, name))
     still_open = [at for at in on if engine.core.fate[at]["state"] < REJECTED]

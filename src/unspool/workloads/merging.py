@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.model.dependencies import listed
 from unspool.model.profile import Profile
 from unspool.model.workload import Workload
 from unspool.units import counted
@@ -90,12 +91,13 @@ def _with_prefixes(workload: Workload, ids: str, names: str) -> Workload:
     """The workload with texts before the names of its jobs and of its profiles."""
     table, profiles = workload.table, workload.profiles
     if ids:
-        table = table.with_columns(job_id=pl.lit(ids) + pl.col("job_id"))
         if "depends_on" in table.columns:
-            earlier = pl.element().str.strip_chars()
+            earlier = pl.element()
             is_named = earlier.str.contains("!", literal=True) & ids.endswith("!")
             earlier = pl.when(is_named).then(earlier).otherwise(pl.lit(ids) + earlier)
-            table = table.with_columns(depends_on=pl.col("depends_on").str.split(",").list.eval(earlier).list.join(","))
+            waits = listed(table["depends_on"], table["job_id"]).list.eval(earlier).list.join(",")
+            table = table.with_columns(depends_on=waits)
+        table = table.with_columns(job_id=pl.lit(ids) + pl.col("job_id"))
     if names and profiles:
         profiles = {names + name: renamed(profile, names.__add__) for name, profile in profiles.items()}
         table = table.with_columns(profile=pl.lit(names) + pl.col("profile"))

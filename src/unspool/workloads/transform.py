@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unspool.errors import InputError
+from unspool.model.dependencies import listed
 from unspool.model.workload import Workload
 from unspool.units import counted
 from unspool.workloads.clock import HOUR_S, seconds_of_date
@@ -194,7 +195,7 @@ def _kept(workload: Workload, is_in: pl.Series, what: str) -> Workload:
 
 def _no_longer_waiting(table: pl.DataFrame, out: pl.Series) -> tuple[pl.DataFrame, int]:
     """The jobs without their dependencies on some, and how many had any; who waits for none has no think time."""
-    earlier = table["depends_on"].str.split(",").list.eval(pl.element().str.strip_chars())
+    earlier = listed(table["depends_on"], pl.concat([table["job_id"], out]))
     left = earlier.list.eval(pl.element().filter(~pl.element().is_in(out.implode())))
     has_lost = (left.list.len() < earlier.list.len()).fill_null(False)
     is_alone = has_lost & (left.list.len() == 0)

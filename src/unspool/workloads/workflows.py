@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.model.dependencies import listed
 from unspool.model.workload import MOST_CORES, MOST_SECONDS, Workload
 from unspool.workloads.files import AnyPath
 
@@ -87,11 +88,9 @@ def parents_of(workload: Workload) -> dict[str, tuple[str, ...]]:
     >>> parents_of(Workload.of(pl.DataFrame({**jobs, "depends_on": [None, "a"]})))
     {'a': (), 'b': ('a',)}
     """
-    listed = workload.column("depends_on").fill_null("").to_list()
-    return {
-        job: tuple(part.strip() for part in text.split(",") if part.strip())
-        for job, text in zip(workload.table["job_id"].to_list(), listed, strict=True)
-    }
+    jobs = workload.table["job_id"]
+    waits = listed(workload.column("depends_on").fill_null(""), jobs)
+    return {job: tuple(parents) for job, parents in zip(jobs.to_list(), waits.to_list(), strict=True)}
 
 
 def _refuse_circles(tasks: Sequence[Task], path: AnyPath) -> None:

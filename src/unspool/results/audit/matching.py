@@ -10,6 +10,7 @@ import polars as pl
 
 from unspool.engine.setup import estimates_of
 from unspool.engine.shapes import Asked, shapes_of
+from unspool.model.dependencies import waits_of
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.results.audit.schedule import Schedule
@@ -119,10 +120,8 @@ def _eligible(workload: Workload, finish: Array) -> tuple[Array, bool]:
     submit = workload.table["submit_time"].to_numpy()
     if workload.column("depends_on").null_count() == len(workload):
         return submit, False
-    on = pl.DataFrame({"job": np.arange(len(workload)), "on": workload.table["depends_on"]}).drop_nulls()
-    on = on.with_columns(pl.col("on").str.split(",")).explode("on").with_columns(pl.col("on").str.strip_chars())
     ended = pl.DataFrame({"on": workload.table["job_id"], "ended": finish}).filter(pl.col("ended").is_not_nan())
-    last = on.join(ended, on="on").group_by("job").agg(pl.col("ended").max())
+    last = waits_of(workload.table).join(ended, on="on").group_by("job").agg(pl.col("ended").max())
     eligible = submit.copy()
     jobs = last["job"].to_numpy()
     think = workload.column("think_time").fill_null(0.0).to_numpy()
