@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.errors import InputError, RunError, UnspoolError
+from unspool.errors import InputError, RunError, UnknownName, UnspoolError
 from unspool.model.workload import Workload
+from unspool.workloads import read_workload
 from unspool.workloads import swf as swf_module
 from unspool.workloads.files import replaced
 from unspool.workloads.swf import read_swf, write_swf
@@ -234,6 +235,43 @@ def test_two_jobs_with_one_number_stop_the_reading(tmp_path):
 
 def test_a_job_may_depend_on_one_that_is_not_in_the_log(tmp_path):
     assert read_swf(log(tmp_path, fields(f17="99"))).table["depends_on"].to_list() == ["99"]
+
+
+SIZES_NOTE = (
+    "Fields 5 and 8 differ for 2 of 100 jobs; using the requested cores (field 8). "
+    "Pass --format swf:size=allocated to use field 5."
+)
+
+
+def of_two_sizes(tmp_path, differing):
+    """A hundred jobs that ask for 4 cores, of which the first ones were given 8."""
+    return log(tmp_path, "\n".join(fields(f1=str(i), f5="8" if i < differing else "4", f8="4") for i in range(100)))
+
+
+def test_a_note_says_which_size_is_used_where_more_than_a_hundredth_differ(tmp_path):
+    assert read_workload(of_two_sizes(tmp_path, 1)).notes == ()
+    workload = read_workload(of_two_sizes(tmp_path, 2))
+    assert workload.notes == (SIZES_NOTE,)
+    assert workload.table["cores"].to_list() == [4] * 100
+
+
+@pytest.mark.parametrize(("size", "cores"), [("requested", 4), ("allocated", 8)])
+def test_the_size_of_jobs_can_be_chosen(tmp_path, size, cores):
+    workload = read_workload(of_two_sizes(tmp_path, 50), f"swf:size={size}")
+    assert workload.table["cores"].to_list() == [cores] * 50 + [4] * 50
+    assert workload.notes == ()
+    assert workload.table["requested_cores"].to_list() == [4] * 100
+
+
+def test_a_job_without_the_size_that_was_chosen_has_the_other(tmp_path):
+    path = log(tmp_path, f"{fields(f1='1', f5='-1', f8='4')}\n{fields(f1='2', f5='8', f8='-1')}")
+    for size in ("requested", "allocated"):
+        assert read_workload(path, f"swf:size={size}").table["cores"].to_list() == [4, 8]
+
+
+def test_another_size_is_refused(tmp_path):
+    with pytest.raises(UnknownName, match="'largest'"):
+        read_workload(log(tmp_path, JOB), "swf:size=largest")
 
 
 def test_an_unsorted_log_is_sorted_with_a_note(tmp_path):

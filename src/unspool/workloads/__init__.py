@@ -40,10 +40,10 @@ class Format(NamedTuple):
 
 FORMATS: Mapping[str, Format] = {
     "swf": Format(
-        swf.read_swf,
+        swf.read_swf_log,
         swf.write_swf,
         (".swf", ".swf.gz"),
-        "Standard Workload Format, 18 numbers a job",
+        "Standard Workload Format, 18 numbers a job (options: size)",
         swf.recognises,
     ),
     "slurm": Format(

@@ -8,20 +8,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from unspool.errors import InputError, shown
+from unspool.errors import InputError, UnknownName, shown
+from unspool.model.dependencies import listed
 from unspool.model.workload import COLUMNS, MOST_CORES, MOST_SECONDS, Workload, rejected_table
 from unspool.units import counted
 from unspool.workloads.encoding import BYTE_ORDER_MARK, decoded
 from unspool.workloads.files import AnyPath, read_blocks, replaced
 from unspool.workloads.lines import Lines, Ragged, drop_lines, first_record, set_ragged_apart
 
-__all__ = ["read_swf", "recognises", "write_swf"]
+__all__ = ["read_swf", "read_swf_log", "recognises", "write_swf"]
 
 _FIELDS: tuple[str, ...] = (
     *("job_id", "submit_time", "logged_wait", "run_time", "logged_cores", "cpu_time"),
@@ -35,6 +37,8 @@ _WHOLE = ("logged_cores", "requested_cores", "status")
 _SCHEMA = {name: pl.String() if name in _IDS else pl.Float64() for name in _FIELDS}
 _REQUIRED = tuple(column.name for column in COLUMNS if column.required)
 
+_SIZES = {"requested": "requested_cores", "allocated": "logged_cores"}
+_MANY_DIFFER = 0.01  # of the jobs whose two sizes are not the same
 _SEPARATED = "of SWF, separated by blanks"
 _LARGEST_WHOLE = 2.0**53  # whole numbers are exact in float64 up to here
 _LARGEST_BYTES = 2.0**62
@@ -48,10 +52,11 @@ _LEADING_NUMBER = re.compile(
 _TO_ASCII = bytes(32 if byte in b"\t\r\v\f" else byte if byte < 128 else ord("?") for byte in range(256))
 
 
-def read_swf(path: AnyPath) -> Workload:
+def read_swf(path: AnyPath, *, size: str | None = None) -> Workload:
     """The jobs of an SWF log, packed or not; records that cannot be used are in `rejected` with line and reason.
 
-    A job's cores are those it requested (field 8), else those it was given (field 5). Memory is KB per processor in
+    A job's cores are those it requested (field 8), else those it was given (field 5); with the `size` `allocated`, the
+    other way round. Memory is KB per processor in
     the log and bytes in all in the workload. −1 is null, and columns that are null throughout are left out.
 
     >>> from tempfile import TemporaryDirectory
@@ -62,6 +67,8 @@ def read_swf(path: AnyPath) -> Workload:
     >>> workload.max_cores, workload.table.select("job_id", "run_time", "cores", "walltime", "user").row(0)
     (8, ('1', 60.0, 4, 90.0, '3'))
     """
+    if size not in (None, *_SIZES):
+        raise UnknownName("size of jobs in SWF", str(size), _SIZES)
     comments: list[bytes] = []
     jobs: list[pl.DataFrame] = []
     rejected = [rejected_table()]
@@ -72,7 +79,7 @@ def read_swf(path: AnyPath) -> Workload:
         records, no_numbers = _numbers(lines)
         _refuse_negative_submit(records, path)
         rejected.append(no_numbers)
-        used, unusable = _usable(records)
+        used, unusable = _usable(records, allocated=size == "allocated")
         rejected.append(unusable)
         for name, count in _count_below(used).items():
             below[name] = below.get(name, 0) + count
@@ -86,6 +93,29 @@ def read_swf(path: AnyPath) -> Workload:
         notes.append(f"{are_below} read as unknown: in {', '.join(sorted(below))}")
     table = pl.concat(jobs, how="diagonal")
     return Workload.of(table, name=Path(path).name, rejected=left_out, notes=tuple(notes), **facts)
+
+
+def read_swf_log(path: AnyPath, *, size: str | None = None) -> Workload:
+    """The same jobs, with a note where the two sizes differ for more than 1 % of them and none is chosen.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     log = Path(folder, "tiny.swf")
+    ...     _ = log.write_text("1 0 -1 60 8 -1 -1 4 90 -1 1 3 -1 -1 -1 -1 -1 -1\\n")
+    ...     chosen = [read_swf_log(log, size=size) for size in (None, "allocated")]
+    >>> [(workload.table["cores"][0], len(workload.notes)) for workload in chosen]
+    [(4, 1), (8, 0)]
+    """
+    workload = read_swf(path, size=size)
+    requested, given = (workload.column(name) for name in _SIZES.values())
+    differing = int(((requested > 0) & (given > 0) & (requested != given)).sum())
+    if size is not None or differing <= _MANY_DIFFER * len(workload):
+        return workload
+    text = (
+        f"Fields 5 and 8 differ for {differing:,} of {counted(len(workload))}; using the requested cores (field 8). "
+        "Pass --format swf:size=allocated to use field 5."
+    )
+    return replace(workload, notes=(*workload.notes, text))
 
 
 def write_swf(workload: Workload, path: AnyPath, *, force: bool = False) -> tuple[str, ...]:
@@ -201,10 +231,10 @@ def _refuse_negative_submit(records: pl.DataFrame, path: AnyPath) -> None:
         raise InputError(f"{path}, line {line}: submit time is {value:g}; expected 0 or more, so shift the log's times")
 
 
-def _usable(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _usable(records: pl.DataFrame, *, allocated: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The records that make jobs, with their `cores`, and the others with the reason."""
-    requested, given = pl.col("requested_cores"), pl.col("logged_cores")
-    cores = pl.when(requested > 0).then(requested).when(given > 0).then(given)
+    sizes = [pl.col(_SIZES["requested"]), pl.col(_SIZES["allocated"])]
+    cores = pl.coalesce(pl.when(size > 0).then(size) for size in (reversed(sizes) if allocated else sizes))
     memory = pl.max_horizontal(pl.col("memory_bytes") * cores, "used_memory_bytes") * 1024
     is_fraction = [(pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() > _LARGEST_WHOLE) for name in _WHOLE]
     longest = pl.max_horizontal("submit_time", "run_time", "walltime", "think_time")
@@ -296,7 +326,7 @@ def _lost_in_swf(workload: Workload) -> list[str]:
     zero = int((workload.table["run_time"] == 0).sum())
     if zero:
         notes.append(f"{counted(zero, 'job has', 'jobs have')} run time 0, which SWF readers take for unknown")
-    many = int(workload.column("depends_on").str.contains(",", literal=True).sum())
+    many = int((listed(workload.column("depends_on"), workload.table["job_id"]).list.len() > 1).sum())
     if many:
         depend = counted(many, "job depends", "jobs depend")
         notes.append(f"{depend} on several jobs, of which SWF holds one: the first is written")
@@ -305,7 +335,7 @@ def _lost_in_swf(workload: Workload) -> list[str]:
 
 def _with_numbers_for_names(table: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
     """The ids as numbers: as they are where they are all numbers, else numbered; adds what was done to the notes."""
-    earlier = table["depends_on"].str.split(",").list.first().str.strip_chars()
+    earlier = listed(table["depends_on"], table["job_id"]).list.first()
     kept = earlier.set(~_are_numbers(earlier), None)
     for name in (name for name in _IDS if name != "depends_on"):
         names = table[name].drop_nulls().unique(maintain_order=True)
