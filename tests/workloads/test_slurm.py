@@ -182,6 +182,12 @@ def test_jobs_that_did_not_run_to_an_end_are_counted_not_listed(tmp_path):
     )
 
 
+def test_parts_of_heterogeneous_jobs_are_counted(tmp_path):
+    ids = ("100+0", "100+1", "200+0", "200+1", "200+2", "300+0", "400", "500_1")
+    note = "5 jobs are parts of 2 heterogeneous jobs (ids such as 100+0); each part starts on its own"
+    assert read(tmp_path, *(line(JobID=job) for job in ids)).notes == (UTC, note)
+
+
 def test_states_are_numbered_as_in_swf(tmp_path):
     workload = read(tmp_path, *(line(JobID=str(i), State=state) for i, state in enumerate(STATES)))
     found = {list(STATES)[int(job)]: status for job, status in column(workload, "status").items()}

@@ -22,6 +22,7 @@ from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.units import counted, format_bytes, format_duration
 from unspool.workloads import read_workload
+from unspool.workloads.plausibility import offered_load
 
 __all__ = ["inspect", "log_facts", "platform_facts", "shown_fact"]
 
@@ -92,7 +93,7 @@ def log_facts(workload: Workload) -> dict[str, Any]:
         "mean_run_time_s": table["run_time"].mean(),
         "max_run_time_s": table["run_time"].max(),
         "core_hours": work / 3600,
-        "offered_load": work / (workload.max_cores * span) if workload.max_cores and span else None,
+        "offered_load": offered_load(workload, workload.max_cores),
         "jobs_without_walltime": workload.column("walltime").null_count(),
         "jobs_over_their_walltime": int((workload.column("run_time") > workload.column("walltime")).sum()),
         "users": _distinct(workload, "user"),

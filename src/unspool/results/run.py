@@ -29,6 +29,7 @@ from unspool.results.tables import (
 )
 from unspool.simulation.engine import Engine, Policy
 from unspool.workloads import read_workload
+from unspool.workloads.plausibility import on_load
 
 __all__ = ["run"]
 
@@ -134,7 +135,7 @@ def run(
             "lost_attempts": int((attempts["how"] == "lost").sum()),
             "lost_jobs": int((jobs["state"] == "lost").sum()),
         },
-        notes=(*workload.notes, *engine.notes),
+        notes=(*workload.notes, *engine.notes, *_on_load(workload, platform)),
         timing={
             "read_s": read_s,
             "compile_s": compile_s,
@@ -147,6 +148,13 @@ def run(
         network_use=network_use_of(engine),
         policy_version=getattr(scheduler, "version", None),
     )
+
+
+def _on_load(workload: Workload, platform: Platform) -> tuple[str, ...]:
+    """A note on a load that is hard to believe here; reading the log has told what its own machine would bear."""
+    if platform.cloud is not None or not platform.cores or platform.cores == workload.max_cores:
+        return ()
+    return on_load(workload, platform.cores, "of the platform")
 
 
 def text_of(given: Workload | Platform | str | int | PathLike[str]) -> str:

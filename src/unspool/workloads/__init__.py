@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from os import fspath
@@ -16,6 +17,7 @@ from unspool.plugins import parameters_of
 from unspool.workloads import accelerator, batsim, dax, jobscsv, jsonmap, lsf, recodex, slurm, swf, table, wfcommons
 from unspool.workloads.batsim_write import write_batsim
 from unspool.workloads.files import AnyPath, opened
+from unspool.workloads.plausibility import doubts
 
 __all__ = ["FORMATS", "Format", "format_of", "read_workload", "write_workload"]
 
@@ -148,7 +150,7 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
     """The jobs of a log; the format is told by the name of the file, else by its content (see `Format`).
 
     `columns` maps our column to the file's, for formats with named columns. A format may be given options, as in
-    `lsf:memory_per_slot=true,unit=MB`.
+    `lsf:memory_per_slot=true,unit=MB`. Notes of the log also say what is hard to believe of it.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -163,11 +165,10 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
     name, _, text = (format or _told(path, has_map=columns is not None)).partition(":")
     chosen = _known(name)
     options = _options(name, chosen.read, parameters_of(text, format or name))
-    if columns is None:
-        return chosen.read(path, **options)
-    if not chosen.takes_columns:
+    if columns is not None and not chosen.takes_columns:
         raise InputError(f"{path}: {name} has no named columns to map; leave the column map out")
-    return chosen.read(path, columns, **options)
+    log = chosen.read(path, **options) if columns is None else chosen.read(path, columns, **options)
+    return replace(log, notes=(*log.notes, *doubts(log)))
 
 
 def write_workload(

@@ -67,6 +67,7 @@ _MOST_MISSING = 3  # fields that a record may lack at its end
 _NEVER_MISSING = ("job", "state", "submit", "eligible", "start", "end", "elapsed", "cpus", "given", "asked_cpus")
 _NEEDS = (("job",), ("submit", "eligible"), ("elapsed", "end"), ("cpus", "given", "asked_cpus"))
 _JOB_ID = re.compile(rb"[0-9]+([_+.\[]|$)")
+_PART = r"^([0-9]+)\+[0-9]+$"
 _ASK = "ask sacct for it with --format, as `unspool convert --help` shows"
 
 
@@ -281,6 +282,7 @@ def _workload_of(
     if len(orphans):
         steps_of = f"{counted(int(orphans['count'].sum()), 'step')} of {counted(len(orphans))}"
         notes.append(f"{steps_of} not in the log: left out")
+    notes += _on_parts(jobs["job_id"])
     notes += _repairs(sum((part.repairs for part in parts), Counter[tuple[str, str]]()))
     if layout.unused:
         notes.append(f"columns that are not used: {', '.join(shown(name) for name in layout.unused)}")
@@ -303,6 +305,15 @@ def _last_runs(jobs: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         return jobs, 0
     last = jobs.sort("start_us", "line", nulls_last=False).unique("job_id", keep="last", maintain_order=True)
     return last.sort("line"), len(jobs) - len(last)
+
+
+def _on_parts(ids: pl.Series) -> list[str]:
+    """How many jobs have parts, `100+0` and `100+1`: Slurm starts these together, and here nothing holds them so."""
+    parts = ids.str.extract(_PART, 1).drop_nulls().value_counts(name="count").filter(pl.col("count") > 1)
+    if not len(parts):
+        return []
+    whole = counted(len(parts), "heterogeneous job")
+    return [f"{parts['count'].sum():,} jobs are parts of {whole} (ids such as 100+0); each part starts on its own"]
 
 
 def _repairs(counts: Counter[tuple[str, str]]) -> list[str]:
