@@ -82,13 +82,17 @@ def test_more_cores_than_the_machine():
     assert doubts(replace(jobs, max_cores=10)) == ("1 job asks for more than the 10 cores in the log header.",)
 
 
+def test_shares_and_medians_of_four_jobs_say_nothing():
+    assert doubts(log(count=4, run_time=[0.5] * 4, walltime=[0.1] * 4)) == ()
+
+
 def test_an_empty_log_is_not_doubted():
     assert doubts(log()[0:0]) == ()
 
 
 def test_a_log_that_is_read_has_the_notes(tmp_path):
     path = tmp_path / "log.csv"
-    path.write_text("submit_time,run_time,cores,walltime\n0,60,1,10\n100,60,1,10\n")
+    path.write_text("submit_time,run_time,cores,walltime\n" + "0,60,1,10\n" * 5)
     assert read_workload(path).notes == (
-        "2 of 2 jobs ran longer than their walltimes. Check the unit of walltimes and run times.",
+        "5 of 5 jobs ran longer than their walltimes. Check the unit of walltimes and run times.",
     )

@@ -9,6 +9,7 @@ from unspool.cli.comparison import shown_time
 from unspool.cli.output import counted, print_table, print_text
 from unspool.errors import shown
 from unspool.report.shown import amount, hours, money, percent
+from unspool.results.rejection import warning_of
 
 __all__ = ["print_bill"]
 
@@ -19,6 +20,8 @@ _EXTRAS = {"disks": "disk", "licences": "licence"}
 def print_bill(summary: Mapping[str, Any]) -> None:
     """Print what the jobs cost by pricing and by what was paid for, and how long they wait; with bands if there are."""
     jobs = f"{counted(summary['jobs'], 'job')}, {summary['rejected']:,} rejected"
+    if (warning := warning_of(summary)) is not None:
+        print_text(warning)
     where = " of ".join(filter(None, (summary["region"], summary["price_date"])))
     print_table(
         ("", "cost", "share", *(["5% of seeds", "95%"] if "bands" in summary else [])),

@@ -18,6 +18,7 @@ from unspool.cli.output import Announcement, counted, note, print_json, print_ta
 from unspool.errors import InputError, shown
 from unspool.results.compare import Comparison
 from unspool.results.compare import compare as compare_results
+from unspool.results.rejection import warnings_of
 from unspool.results.result import Result
 from unspool.results.series import POINTS, series, span_of
 from unspool.workloads.files import refuse_existing, replaced
@@ -103,6 +104,8 @@ def compare(
     if json:
         print_json(found.to_dict())
     else:
+        if (warning := warnings_of({name: one.summary for name, one in named.items()})) is not None:
+            print_text(shown(warning, 1000))
         _print(found)
     if series is not None:
         note(f"series: {series}")

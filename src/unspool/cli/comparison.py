@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unspool.cli.output import counted, print_table
+from unspool.cli.output import counted, print_table, print_text
 from unspool.errors import shown
+from unspool.results.rejection import warnings_of
 from unspool.results.result import Result
 from unspool.units import format_duration
 
@@ -42,6 +43,9 @@ def print_comparison(results: Sequence[Result]) -> None:
     size = counted(platform.cores, "core") if platform.cloud is None or platform.groups else ""
     size += f"{', ' if size else ''}cloud" if platform.cloud is not None else ""
     where = f"{shown(first['platform'])} ({size})"
+    warning = warnings_of({summary["policy"]: summary for summary in summaries})
+    if warning is not None:
+        print_text(shown(warning, 1000))
     print_table(
         list(columns), list(zip(*columns.values(), strict=True)), f"{shown(first['workload'])} on {where}{told}"
     )

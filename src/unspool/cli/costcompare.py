@@ -36,6 +36,7 @@ from unspool.platforms.catalogue import Catalogue, read_catalogue
 from unspool.report.setups import set_ups_headline
 from unspool.report.shown import amount, money
 from unspool.results.costs import costs_of
+from unspool.results.rejection import warnings_of
 from unspool.results.run import run as simulate
 from unspool.results.setups import AS_LOGGED, COST_PARTS, SetUp, set_ups_table
 from unspool.results.store import check_free
@@ -158,9 +159,13 @@ def compare(
         command = shlex.join(["unspool", "cost", "compare", str(jobs), *own, *words])
         with Announcement(f"writing {out} …"):
             write_set_ups(table, set_ups, kept, out, command=command, force=force, report=has_report)
+    warning = warnings_of({each.name: each.costs.summary for each in set_ups})
     if json:
-        print_json({"workload": kept.name, "jobs": len(kept), "set_ups": table.to_dicts()})
+        told = {} if warning is None else {"warning": warning}
+        print_json({"workload": kept.name, "jobs": len(kept), **told, "set_ups": table.to_dicts()})
     else:
+        if warning is not None:
+            print_text(shown(warning, 1000))
         _print(table, kept)
     if out is not None:
         note(where_written(out, report=has_report))

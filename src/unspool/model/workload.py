@@ -117,6 +117,11 @@ class Workload:
     rejected: pl.DataFrame = field(default_factory=rejected_table)
     notes: tuple[str, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=lambda: MappingProxyType({}))
+    jobs_read: int | None = None  # that the log gave, of which some may have been chosen since
+
+    def __post_init__(self) -> None:
+        if self.jobs_read is None:
+            object.__setattr__(self, "jobs_read", len(self.table))
 
     @classmethod
     def of(cls, table: pl.DataFrame, **facts: Any) -> Workload:

@@ -34,6 +34,7 @@ from unspool.report.run import run_command
 from unspool.report.runtables import figures_table
 from unspool.report.shown import change, duration, money, percent
 from unspool.results.compare import Comparison, compare, compared_jobs, named_results
+from unspool.results.rejection import warnings_of, with_warning
 from unspool.results.result import Result
 from unspool.results.store import versions
 from unspool.units import counted, format_duration
@@ -81,7 +82,7 @@ def compare_page(results: Results, found: Comparison | None = None, *, command: 
     return Page(
         title=f"unspool: {_listed([shown(name) for name in names], 'and')}",
         question=question(found),
-        answer=answer(found),
+        answer=with_warning(answer(found), warnings_of({shown(name): one.summary for name, one in named.items()})),
         tiles=_tiles(named, found),
         figures=figures,
         picture="wait_ecdf",

@@ -20,6 +20,7 @@ from unspool.report.figures.style import NOT_SAID
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money, percent
 from unspool.results.costs import Costs
+from unspool.results.rejection import warning_of, with_warning
 from unspool.results.store import versions
 
 if TYPE_CHECKING:
@@ -117,6 +118,10 @@ def headline(summary: dict[str, Any]) -> str:
     >>> headline({"jobs": 12345, "total_cost_usd": 1234.0, "wait_saved_hours": 321.0})
     'These 12,345 jobs would have cost $1,234.00, saving 321 hours of waiting'
     """
+    return with_warning(_answer(summary), warning_of(summary))
+
+
+def _answer(summary: dict[str, Any]) -> str:
     jobs, saved = summary["jobs"], summary["wait_saved_hours"]
     cost = f"{'This job' if jobs == 1 else f'These {jobs:,} jobs'} would have cost {money(summary['total_cost_usd'])}"
     if saved is None:

@@ -20,6 +20,7 @@ from unspool.report.figures.waits import slowdown_ecdf, wait_by_size, wait_class
 from unspool.report.page import filled, write_page
 from unspool.report.runtables import figures_of, group_tables, links_table, longest_waits, policies_table
 from unspool.report.shown import amount, change, duration, energy, money, percent
+from unspool.results.rejection import warnings_of, with_warning
 from unspool.results.result import Result
 from unspool.results.store import versions
 from unspool.units import counted
@@ -83,7 +84,15 @@ def question(results: Sequence[Result]) -> str:
 
 
 def answer(results: Sequence[Result]) -> str:
-    """The answer in one sentence: of one policy what it is like, of several which has the shortest mean wait."""
+    """The answer in one sentence: of one policy what it is like, of several which has the shortest mean wait.
+
+    A warning stands before it if a large share of the log was rejected.
+    """
+    warning = warnings_of({shown(result.policy): result.summary for result in results})
+    return with_warning(_answer(results), warning)
+
+
+def _answer(results: Sequence[Result]) -> str:
     results = [result for result in results if len(result.jobs)]
     means = [result.summary["mean_wait_s"] for result in results]
     if not results:

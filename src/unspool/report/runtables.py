@@ -18,9 +18,9 @@ __all__ = ["figures_of", "figures_table", "group_tables", "links_table", "longes
 
 _LONGEST = 20
 _GROUPS = ("user", "queue", "project", "partition", "size")
-_NOT_FIGURES = ("workload", "platform", "policy", "notes", "timing")
+_NOT_FIGURES = ("workload", "platform", "policy", "notes", "timing", "warning")
 _ENDINGS: tuple[tuple[str, Callable[[Any], str]], ...] = (
-    ("_s", duration), ("_usd", money), ("_j", energy), ("utilisation", percent),
+    ("_s", duration), ("_usd", money), ("_j", energy), ("utilisation", percent), ("_share", percent),
 )  # fmt: skip
 
 

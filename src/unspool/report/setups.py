@@ -16,6 +16,7 @@ from unspool.report.figures.setups import cost_parts, set_ups_against_wait
 from unspool.report.figures.style import NOT_SAID
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money
+from unspool.results.rejection import warnings_of, with_warning
 from unspool.results.setups import AS_LOGGED, COST_PARTS, SetUp
 
 __all__ = ["set_ups_headline", "set_ups_page", "set_ups_report"]
@@ -34,7 +35,8 @@ def set_ups_report(table: pl.DataFrame, set_ups: Sequence[SetUp], log: Workload,
 def set_ups_page(table: pl.DataFrame, set_ups: Sequence[SetUp], log: Workload, *, command: str = "") -> Page:
     """What stands on the page."""
     made = table.filter(pl.col("set_up") != AS_LOGGED)
-    headline = set_ups_headline(table)
+    warning = warnings_of({shown(each.name): each.costs.summary for each in set_ups})
+    headline = with_warning(set_ups_headline(table), warning)
     figures = {"pareto": set_ups_against_wait(table), "parts": cost_parts(table)}
     return Page(
         title=headline,

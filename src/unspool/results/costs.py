@@ -13,11 +13,14 @@ from unspool.metrics.cost.waits import MEMORY_GIB, RUN_MINUTES
 from unspool.model.cloud import Cloud
 from unspool.model.workload import Workload
 from unspool.results.commitments import Commitments
+from unspool.results.rejection import SHARES
 from unspool.results.result import Result
 
 __all__ = ["Costs", "costs_of"]
 
 _FROM_LOG = ("machines", "memory_bytes", "logged_wait", "user", "queue", "project", "licences")
+
+_REJECTED = ("rejected", "rejected_records", "rejected_jobs", *SHARES, "warning")
 
 _NOTHING_PAID = "no hour lies in the window: here the jobs end and all machines stop outside it, so nothing is billed"
 
@@ -75,7 +78,7 @@ def costs_of(
             "workload": result.workload,
             "policy": result.policy,
             **told,
-            "rejected": len(result.rejected),
+            **{name: result.summary[name] for name in _REJECTED if name in result.summary},
             "seed": result.config["seed"],
         },
         notes=(

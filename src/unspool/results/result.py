@@ -15,6 +15,7 @@ from unspool.metrics.energy import energy_figures
 from unspool.metrics.losses import lost_work
 from unspool.model.platform import Platform
 from unspool.plugins import load
+from unspool.results.rejection import warning_of
 
 if TYPE_CHECKING:
     from unspool.results.plots import Plots
@@ -64,6 +65,7 @@ class Result:
     config: Mapping[str, Any]
     counts: Mapping[str, int]
     notes: tuple[str, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)  # of the log that was rejected
     timing: dict[str, float] = field(default_factory=dict)
     origin_unix_s: float = 0.0  # of the log, so that hours are those of the calendar
     workload_digest: str = ""  # `Workload.digest` of the log; empty where it was not written down
@@ -80,6 +82,7 @@ class Result:
             "platform": self.platform.name,
             "policy": self.policy,
             **self.counts,
+            **self._rejection(),
             **measure(self.jobs, self.platform),
             **lost_work(self.attempts),
             **self._in_the_cloud(),
@@ -88,6 +91,11 @@ class Result:
             "notes": list(self.notes),
             "timing": self.timing,
         }
+
+    def _rejection(self) -> dict[str, Any]:
+        """Which share of the log was rejected, and if that is large a warning."""
+        warning = warning_of({**self.counts, **self.shares})
+        return {**self.shares, **({} if warning is None else {"warning": warning})}
 
     def _in_the_cloud(self) -> dict[str, Any]:
         """What machines that were brought up and down cost, and how much of them was used."""

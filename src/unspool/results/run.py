@@ -16,6 +16,7 @@ from unspool.model.workload import Workload
 from unspool.platforms import read_platform
 from unspool.platforms.outages import read_outages
 from unspool.plugins import build
+from unspool.results.rejection import rejected_shares
 from unspool.results.result import Result
 from unspool.results.tables import (
     allocations_of,
@@ -135,6 +136,7 @@ def run(
             "lost_attempts": int((attempts["how"] == "lost").sum()),
             "lost_jobs": int((jobs["state"] == "lost").sum()),
         },
+        shares=rejected_shares(workload, rejected),
         notes=(*workload.notes, *engine.notes, *_on_load(workload, platform)),
         timing={
             "read_s": read_s,

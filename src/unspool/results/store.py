@@ -18,6 +18,7 @@ import tomli_w
 from unspool.errors import InputError, RunError
 from unspool.platforms import read_platform
 from unspool.platforms.cluster import describe
+from unspool.results.rejection import SHARES
 from unspool.results.result import COUNTS, ENERGY_TABLES, TABLES, Result
 
 __all__ = ["REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result"]
@@ -124,6 +125,7 @@ def load(folder: str | os.PathLike[str]) -> Result:
             **{name: pl.read_parquet(path / f"{name}.parquet") for name in (*TABLES, *_with_energy(path))},
             config=tomllib.loads((path / "run.toml").read_text(encoding="utf-8")),
             counts={name: summary[name] for name in COUNTS},
+            shares={name: summary[name] for name in SHARES if name in summary},
             notes=tuple(summary["notes"]),
             timing=summary["timing"],
             origin_unix_s=versions.get(_ORIGIN, 0.0),

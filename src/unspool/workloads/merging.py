@@ -58,6 +58,7 @@ def merge(workloads: Sequence[Workload], name: str | None = None) -> Workload:
         **_facts(workloads, notes),
         "profiles": MappingProxyType(profiles),
         "rejected": pl.concat([log.rejected for log in workloads]),
+        "jobs_read": sum(log.jobs_read or 0 for log in workloads),
     }
     notes.append(f"merged: {', '.join(f'{counted(len(log))} of {log.name}' for log in workloads)}")
     named = name or "+".join(log.name for log in workloads)

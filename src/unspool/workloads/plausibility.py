@@ -10,6 +10,7 @@ from unspool.units import counted
 
 __all__ = ["doubts", "offered_load", "on_load"]
 
+_FEWEST = 5  # jobs of which shares and medians say anything
 _MOST_OVER = 0.2  # of the jobs may run longer than they asked for
 _MOST_LOAD = 3.0
 _CENTURY_S = 100 * 365.25 * 86400
@@ -20,13 +21,13 @@ def doubts(log: Workload) -> tuple[str, ...]:
     """Notes on what is hard to believe of a log, by itself and on the machine that its header names.
 
     >>> import polars as pl
-    >>> jobs = pl.DataFrame({"job_id": ["a"], "submit_time": [0], "run_time": [60], "cores": [4], "walltime": [1]})
+    >>> jobs = pl.DataFrame({"job_id": [*"abcde"], "submit_time": 0, "run_time": 60, "cores": 4, "walltime": 1})
     >>> doubts(Workload.of(jobs))
-    ('1 of 1 job ran longer than its walltime. Check the unit of walltimes and run times.',)
+    ('5 of 5 jobs ran longer than their walltimes. Check the unit of walltimes and run times.',)
     """
     if not len(log):
         return ()
-    told = (*_on_walltimes(log), *_on_units(log))
+    told = (*_on_span(log), *(() if len(log) < _FEWEST else (*_on_walltimes(log), *_on_run_times(log))))
     if log.max_cores is None:
         return told
     return (*told, *on_load(log, log.max_cores, "in the log header"), *_on_size(log, log.max_cores))
@@ -66,17 +67,20 @@ def _on_walltimes(log: Workload) -> list[str]:
     over = int((log.column("run_time") > log.column("walltime")).sum())
     if over <= _MOST_OVER * len(log):
         return []
-    their = "its walltime" if over == 1 else "their walltimes"
-    return [f"{over:,} of {counted(len(log))} ran longer than {their}. Check the unit of walltimes and run times."]
+    return [
+        f"{over:,} of {counted(len(log))} ran longer than their walltimes. Check the unit of walltimes and run times."
+    ]
 
 
-def _on_units(log: Workload) -> list[str]:
-    told = []
-    span_s, median_s = _span_s(log), log.table["run_time"].median()
-    if span_s > _CENTURY_S:
-        told.append(
-            f"The log spans {span_s / _CENTURY_S * 100:,.0f} years. Its times may be milliseconds, not seconds."
-        )
-    if not log.profiles and isinstance(median_s, float) and 0.0 < median_s < _SHORT_S:
-        told.append(f"The median run time is {median_s:.2g} s. Run times may be minutes or hours, not seconds.")
-    return told
+def _on_span(log: Workload) -> list[str]:
+    years = _span_s(log) / _CENTURY_S * 100
+    if years <= 100:
+        return []
+    return [f"The log spans {years:,.0f} years. Its times may be milliseconds, not seconds."]
+
+
+def _on_run_times(log: Workload) -> list[str]:
+    median_s = log.table["run_time"].median()
+    if log.profiles or not isinstance(median_s, float) or not 0.0 < median_s < _SHORT_S:
+        return []
+    return [f"The median run time is {median_s:.2g} s. Run times may be minutes or hours, not seconds."]
