@@ -35,12 +35,17 @@ def order(kind, at=None, **data):
 
 @dataclass
 class Talk:
-    """A scheduler that is a function of a message; it gives events, and perhaps when it is ready."""
+    """A scheduler that is a function of a message; it gives events, and perhaps when it is ready.
+
+    It insists that time never goes back: neither that of events, nor now behind what it said itself.
+    """
 
     decide: object
     terms: Terms = field(default_factory=Terms)
     name: str = "a test"
     heard: list = field(default_factory=list)
+    last: float = 0.0
+    said: float = 0.0
 
     def open_line(self, stack: ExitStack):
         return self
@@ -48,8 +53,13 @@ class Talk:
     def ask(self, text):
         message = json.loads(text)
         self.heard.append(message)
+        times = [event["timestamp"] for event in message["events"]]
+        assert [self.last, *times, message["now"]] == sorted([self.last, *times, message["now"]])
+        assert message["now"] >= self.said
+        self.last = times[-1]
         found = self.decide(message)
         now, events = found if isinstance(found, tuple) else (message["now"], found)
+        self.said = now
         for event in events or ():
             event["timestamp"] = message["now"] if event["timestamp"] is None else event["timestamp"]
         return json.dumps({"now": now, "events": list(events or ())}).encode()

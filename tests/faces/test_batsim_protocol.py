@@ -16,8 +16,38 @@ def submitted(message):
     return [event["data"]["job_id"] for event in message["events"] if event["type"] == "JOB_SUBMITTED"]
 
 
-def test_numbers_that_are_not_whole_have_six_decimals_and_whole_ones_have_none():
-    assert json_text([1, 1.0, 20.2, 1e17]) == "[1,1.000000,20.200000,100000000000000000.000000]"
+def test_numbers_have_as_many_digits_as_it_takes_to_read_the_same_number():
+    assert json_text([1, 1.0, 20.2, 5 + 5.000001, 1e17]) == "[1,1.0,20.2,10.000001000000001,1e+17]"
+
+
+def test_the_clock_never_goes_back_behind_what_the_scheduler_said(tmp_path):
+    def killer(message):  # as batsched's, which aborts where the time is less than its own
+        started = submitted(message) or [each for each in ("w0!b",) if message["now"] == 5.000001]
+        if not started:
+            return []
+        until = message["now"] + 5
+        starts = order("EXECUTE_JOB", job_id=started[0], alloc="0")
+        return until, [starts, order("KILL_JOB", until, job_ids=[started[0]])]
+
+    _, talk = simulate(tmp_path, [job("a"), job("b")], killer)
+    assert [message["now"] for message in talk.heard] == [0, 1e-6, 5.000001, 10.000001000000001, 10.000001000000001]
+    assert [(time, data["job_id"]) for time, kind, data in talk.told if kind == "JOB_COMPLETED"] == [
+        (5.000001, "w0!a"), (10.000001000000001, "w0!b"),
+    ]  # fmt: skip
+
+
+def test_times_of_a_job_and_of_its_end_keep_all_their_digits(tmp_path):
+    nap = {"nap": {"type": "delay", "delay": 0.2}}
+    _, talk = simulate(tmp_path, [job("a", 0.1, walltime=0.7000000001)], each_at_once, nap)
+    end = 0.30000000000000004
+    assert [message["now"] for message in talk.heard] == [0, 0.1, end, end]
+    assert (talk.told[0][2]["job"]["subtime"], talk.told[0][2]["job"]["walltime"]) == (0.1, 0.7000000001)
+    assert talk.told[2][:2] == (end, "JOB_COMPLETED")
+
+
+def test_what_happens_in_the_first_microsecond_is_told_after_it(tmp_path):
+    _, talk = simulate(tmp_path, [job("a"), job("b", 3e-7)], each_at_once_on_its_own)
+    assert [message["now"] for message in talk.heard] == [0, 1e-6, 1e-6, 10, 10.0000003, 10.0000003]
 
 
 def test_what_happens_at_one_instant_is_told_in_one_message_ends_before_submissions(tmp_path):
@@ -31,6 +61,10 @@ def test_what_happens_at_one_instant_is_told_in_one_message_ends_before_submissi
         ["SIMULATION_ENDS"],
     ]
     assert [message["now"] for message in talk.heard] == [0, 0.000001, 10, 20, 30, 30]
+
+
+def each_at_once_on_its_own(message):
+    return [order("EXECUTE_JOB", job_id=full, alloc="0" if full == "w0!a" else "1") for full in submitted(message)]
 
 
 def each_one_after_another():

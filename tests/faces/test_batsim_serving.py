@@ -30,14 +30,15 @@ class Beside:
         return self.served.answer(text.encode()).encode()
 
 
-def some_jobs(seed, count=60):
+def some_jobs(seed, count=60, part=1.0):
+    """Jobs whose times are multiples of a part of a second."""
     draw = random.Random(seed)
     jobs = []
     for number in range(count):
         length = draw.randint(1, 40)
-        jobs.append(job(str(number), draw.randint(0, 300), draw.randint(1, 4), f"d{length}",
-                        walltime=length + draw.choice([0.5, 5, 20])))  # fmt: skip
-    return jobs, {f"d{length}": {"type": "delay", "delay": length} for length in range(1, 41)}
+        jobs.append(job(str(number), draw.randint(0, 300) * part, draw.randint(1, 4), f"d{length}",
+                        walltime=(length + draw.choice([0.5, 5, 20])) * part))  # fmt: skip
+    return jobs, {f"d{length}": {"type": "delay", "delay": length * part} for length in range(1, 41)}
 
 
 def both(folder, make, jobs, profiles):
@@ -51,8 +52,8 @@ def both(folder, make, jobs, profiles):
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "filler", "easy:order=sjf"])
 def test_a_served_policy_writes_the_same_journal_as_in_process(policy, tmp_path):
-    for seed in range(3):
-        inside, outside = both(tmp_path, lambda: build_policy(policy), *some_jobs(seed))
+    for seed, part in ((0, 1.0), (1, 1.0), (2, 1 / 3)):
+        inside, outside = both(tmp_path, lambda: build_policy(policy), *some_jobs(seed, part=part))
         assert outside.fault is None
         assert_frame_equal(inside.result.attempts, outside.result.attempts)
         assert_frame_equal(inside.result.allocations, outside.result.allocations)

@@ -22,7 +22,7 @@ from unspool.errors import RunError
 from unspool.faces.batsim.protocol.begins import Terms, begins_text
 from unspool.faces.batsim.protocol.book import Book, Entry
 from unspool.faces.batsim.protocol.messages import Message, event_text, message_text, read_message
-from unspool.faces.batsim.protocol.numbers import json_text, quoted, rounded
+from unspool.faces.batsim.protocol.numbers import json_text, quoted
 from unspool.faces.batsim.protocol.orders import Orders
 from unspool.faces.batsim.protocol.partial import forget_running
 from unspool.faces.batsim.protocol.power import Power
@@ -124,6 +124,8 @@ class _Turn:
         self.switching: list[tuple[float, str, int]] = []  # machines that change their pstate: when it is done
         self.now = engine.now  # read once after each step, for many look at it
         self.told_now = 0.0  # what the scheduler takes the time to be
+        self.heard_now = 0.0  # and what it last said that it is
+        self._last_event = 0.0  # when the last event happened that is told
         self.messages = 0
         self.waited_s = 0.0
         self._static = len(engine.core.jobs)
@@ -160,9 +162,10 @@ class _Turn:
     # Talking.
 
     def _ask(self, now: float, events: list[str]) -> Message:
-        # Schedulers of pybatsim refuse to start anything at 0, to which Batsim's own messages never come.
-        now = max(now, FIRST_S) if self.messages else now
-        self.told_now = rounded(now)
+        # Schedulers of pybatsim refuse to start anything at 0, to which Batsim's own messages never come; those of
+        # batsched abort where the time is less than what they, or we, said last.
+        now = max(now, FIRST_S, self.told_now, self.heard_now) if self.messages else now
+        self.told_now = now
         began = perf_counter()
         answer = self.line.ask(message_text(now, events))
         ended = perf_counter()
@@ -184,6 +187,7 @@ class _Turn:
             self._reach(event.timestamp)
             self.orders.carry_out(event)
         self._reach(answer.now)
+        self.heard_now = answer.now
         if self.out and answer.events:
             self._settle()
 
@@ -278,7 +282,7 @@ class _Turn:
             message = self.engine.profile_of(int(row["program"])).message
             full = self.book.entries[int(row["job"])].full
             data = f'{{"job_id":{quoted(full)},"msg":{json_text(message)}}}'
-            self.out.append(event_text(float(row["time"]), "FROM_JOB_MSG", data))
+            self._tell_at(float(row["time"]), "FROM_JOB_MSG", data)
 
     def _collect_ended(self) -> None:
         running, state = self.running, self.engine.state.core.fate["state"]
@@ -308,7 +312,7 @@ class _Turn:
             f'{{"job_id":{quoted(entry.full)},"job_state":"{_STATES[how]}","return_code":{code},'
             f'"alloc":"{self.orders.executing.allocated.get(job, "")}"}}'
         )
-        self.out.append(event_text(core.attempts["finish"].item(at), "JOB_COMPLETED", data))
+        self._tell_at(core.attempts["finish"].item(at), "JOB_COMPLETED", data)
 
     def tell_submitted(self, entry: Entry) -> None:
         """A job has been submitted."""
@@ -324,7 +328,12 @@ class _Turn:
 
     def tell(self, kind: str, data: str) -> None:
         """Something happens now."""
-        self.out.append(event_text(self.now, kind, data))
+        self._tell_at(self.now, kind, data)
+
+    def _tell_at(self, time: float, kind: str, data: str) -> None:
+        """Something happened at this instant, whose parts may lie a hair's breadth apart: times never decrease."""
+        self._last_event = min(max(time, self._last_event), max(self.now, 0.0))
+        self.out.append(event_text(self._last_event, kind, data))
 
     def call_at(self, time: float) -> None:
         """The scheduler wants to be called."""

@@ -51,13 +51,13 @@ def read_message(content: bytes, sender: str) -> Message:
 
 def event_text(timestamp: float, kind: str, data: str = "{}") -> str:
     """An event; its data are JSON already."""
-    return f'{{"timestamp":{timestamp:.6f},"type":"{kind}","data":{data}}}'
+    return f'{{"timestamp":{number_text(timestamp)},"type":"{kind}","data":{data}}}'
 
 
 def message_text(now: float, events: Iterable[str]) -> str:
     """A message of events that are JSON already.
 
     >>> message_text(0.0, [event_text(0.0, "SIMULATION_ENDS")])
-    '{"now":0.000000,"events":[{"timestamp":0.000000,"type":"SIMULATION_ENDS","data":{}}]}'
+    '{"now":0.0,"events":[{"timestamp":0.0,"type":"SIMULATION_ENDS","data":{}}]}'
     """
     return f'{{"now":{number_text(now)},"events":[{",".join(events)}]}}'

@@ -1,4 +1,4 @@
-"""JSON as Batsim writes it: numbers that are not whole numbers have six decimals, and there are no blanks."""
+"""JSON without blanks. Numbers keep all their digits, so that whoever reads a time and sends it back means the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from unspool.errors import shown
 
-__all__ = ["json_text", "number_text", "quoted", "rounded", "told"]
+__all__ = ["json_text", "number_text", "quoted", "told"]
 
 _WORDS = {True: "true", False: "false", None: "null"}
 
@@ -17,24 +17,19 @@ quoted = encode_basestring
 
 
 def number_text(number: float) -> str:
-    """A time or another number that need not be whole.
+    """A time or another number that need not be whole: the fewest digits that are read back as the same number.
 
-    >>> number_text(10), number_text(0.1 + 0.2)
-    ('10.000000', '0.300000')
+    >>> number_text(10), number_text(0.1 + 0.2), number_text(5 + 5.000001)
+    ('10.0', '0.30000000000000004', '10.000001000000001')
     """
-    return f"{number:.6f}"
-
-
-def rounded(number: float) -> float:
-    """What somebody reads who is told a number."""
-    return float(f"{number:.6f}")
+    return repr(float(number))
 
 
 def json_text(value: Any) -> str:
     """Any value as JSON.
 
     >>> json_text({"delay": 20.2, "res": 4, "seq": ["a", None, True]})
-    '{"delay":20.200000,"res":4,"seq":["a",null,true]}'
+    '{"delay":20.2,"res":4,"seq":["a",null,true]}'
     """
     if isinstance(value, str):
         return quoted(value)

@@ -105,7 +105,7 @@ class Served:
         due = mirror.next_call()
         if due < math.inf and due > now and due != self._asked:
             self._asked = due
-            yield f'{{"timestamp":{now:.6f},"type":"CALL_ME_LATER","data":{{"timestamp":{due!r}}}}}'
+            yield event_text(now, "CALL_ME_LATER", json_text({"timestamp": due}))
 
 
 def serve(
