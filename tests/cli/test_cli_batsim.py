@@ -53,6 +53,36 @@ def rows_of(path):
         return list(csv.DictReader(lines))
 
 
+TALK = json.dumps({
+    "nb_res": 2,
+    "profiles": {"talk": {"type": "parallel_homogeneous", "cpu": 2e9, "com": 1e9}},
+    "jobs": [{"id": "1", "subtime": 0, "res": 2, "walltime": 20, "profile": "talk"}],
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", [("batsim", "-w"), ("run",)])
+def test_missing_routes_are_refused_unless_they_are_free(unspool, write, verb, tmp_path):
+    given = (*verb, write("talk.json", TALK), "-p", write("p.xml", PLATFORM), "--policy", "fcfs", "-o")
+    refused = unspool(*given, "no")
+    assert refused.code == 2
+    assert "job 1: p has no route from 'h1' to 'h2'; give it one, or" in refused.err
+    assert "(--missing-routes free)" in refused.err
+    assert unspool(*given, "out", "--missing-routes", "free").code == 0
+    assert pl.read_parquet(tmp_path / "out" / "jobs.parquet")["run_time"].to_list() == [2.0]
+    assert unspool("compare", "out", "out").code == 0  # the platform is read again
+    said = unspool(*given, "no", "--missing-routes", "cheap")
+    assert said.code == 2
+    assert "missing" in said.err
+
+
+def test_missing_routes_need_a_platform_that_can_lack_them(unspool, files):
+    for where in (("-p", "4"), ()):
+        said = unspool("run", files[3], *where, "--missing-routes", "free")
+        assert (said.code, said.err.splitlines()[-1]) == (
+            2, "unspool: missing routes: 'free' needs a platform of SimGrid (.xml); no other can lack routes"
+        )  # fmt: skip
+
+
 def test_a_run_prints_a_table_and_says_what_it_wrote(unspool, files, tmp_path):
     said = unspool("batsim", *files)
     assert said.code == 0

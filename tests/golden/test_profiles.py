@@ -267,9 +267,18 @@ def test_walltimes_do_not_count_where_they_are_not_enforced():
     assert outcome(run(fluid_jobs([(0, 1, 1, "t5")], PARTS), cluster(), "fcfs")) == [(0, near(5.0), *DONE)]
 
 
+def test_bytes_without_a_route_take_no_time_where_missing_routes_are_free():
+    network = replace(mesh([(1e9, 1)] * 2, [(1e8, 0.0)], {(0, 1): (0,)}), missing_is_free=True)
+    # 2e8 bytes each way: 2 s over the link from the first to the second, and nothing back.
+    assert alone(HomogeneousTask(0.0, 2e8), 2, platform(network))[0] == near(2.0)
+    assert alone(Task((1e9, 0.0), (0.0, 0.0, 5e8, 0.0)), 2, platform(network))[0] == near(1.0)
+    assert alone(Task((0.0, 0.0), (0.0, 0.0, 5e8, 0.0)), 2, platform(network))[0] == 0.0
+
+
 def test_hosts_without_a_route_are_told_with_the_job():
     where = platform(mesh([(1e9, 1)] * 2, [(1e8, 0.0)], {(0, 1): (0,)}))
-    with pytest.raises(InputError, match="job a: small has no route from 'h1' to 'h0'; give it one"):
+    sentence = "job a: small has no route from 'h1' to 'h0'; give it one, or .*--missing-routes free"
+    with pytest.raises(InputError, match=sentence):
         alone(HomogeneousTask(0.0, 1e8), 2, where)
     assert alone(HomogeneousTask(1e9, 0.0), 2, where)[0] == near(1.0)
     assert alone(Task((0.0, 0.0), (0.0, 1e8, 0.0, 0.0)), 2, where)[0] == near(1.0)

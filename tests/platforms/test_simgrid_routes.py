@@ -89,19 +89,21 @@ def as_xml(zone):
     return f'<zone id="{name}" routing="{"None" if kind == "none" else "Full"}">{held}</zone>'
 
 
-def plain_way(zone, source, target):
-    """From a point of a zone to another one of it: the links by name, or None."""
+def plain_way(zone, source, target, missing=None):
+    """From a point of a zone to another one of it: the links by name, or what is there instead."""
+    if zone["kind"] == "star":
+        return plain_star(zone, source, target)
     if zone["kind"] != "outer":
-        return plain_star(zone, source, target) if zone["kind"] == "star" else zone["routes"].get((source, target))
+        return zone["routes"].get((source, target), missing)
     first = next(inner for inner in zone["inner"] if source in points_of(inner))
     second = next(inner for inner in zone["inner"] if target in points_of(inner))
     if first is second:
-        return plain_way(first, source, target)
+        return plain_way(first, source, target, missing)
     if (first["name"], second["name"]) not in zone["routes"]:
-        return None
+        return missing
     leave, links, enter = zone["routes"][first["name"], second["name"]]
-    before = [] if source == leave else plain_way(first, source, leave)
-    after = [] if target == enter else plain_way(second, enter, target)
+    before = [] if source == leave else plain_way(first, source, leave, missing)
+    after = [] if target == enter else plain_way(second, enter, target, missing)
     return None if before is None or after is None else [*before, *links, *after]
 
 
@@ -137,13 +139,14 @@ def plain_itself(zone, host):
 def test_routes_by_groups_are_those_of_every_pair_by_itself(zone):
     links = "".join(f'<link id="{link}" bandwidth="1"/>' for link in LINKS)
     body = f'<zone id="top" routing="Full">{links}{as_xml(zone)}</zone>'
-    with TemporaryDirectory() as folder:
-        platform = read(Path(folder), body)
-    hosts = hosts_of(zone)
-    assert sorted(host.name for host in platform.network.hosts) == sorted(hosts)
-    for source, target in product(hosts, hosts):
-        expected = plain_itself(zone, source) if source == target else plain_way(zone, source, target)
-        assert route(platform, source, target) == expected, (source, target)
+    for missing_routes, missing in (("refuse", None), ("free", [])):
+        with TemporaryDirectory() as folder:
+            platform = read(Path(folder), body, missing_routes=missing_routes)
+        hosts = hosts_of(zone)
+        assert sorted(host.name for host in platform.network.hosts) == sorted(hosts)
+        for source, target in product(hosts, hosts):
+            expected = plain_itself(zone, source) if source == target else plain_way(zone, source, target, missing)
+            assert route(platform, source, target) == expected, (source, target)
 
 
 @settings(max_examples=100)
@@ -174,6 +177,13 @@ def test_chained_routes_are_as_short_as_any(drawn, routing):
         if source != target:
             found = route(platform, f"h{source}", f"h{target}")
             assert (None if found is None else len(found)) == shortest.get((source, target))
+
+
+def test_a_star_that_is_cut_off_from_the_master_alone_is_still_one_group(tmp_path):
+    body = '<cluster id="c" prefix="n" suffix="" radical="0-1999" speed="1Gf" bw="1GBps" lat="1us" bb_bw="1GBps"/>'
+    body = f'<zone id="top" routing="Full">{body}<host id="master_host" speed="1"/></zone>'
+    network = read(tmp_path, body, missing_routes="free").network
+    assert (len(network.hosts), len(network.between)) == (2001, 1)
 
 
 def test_star_of_many_hosts_has_one_route_for_all_of_them(tmp_path):

@@ -43,6 +43,7 @@ from unspool.faces.batsim.settings import (
     parse_storages,
 )  # fmt: skip
 from unspool.faces.batsim.workflows import Rules
+from unspool.model.network import MISSING_ROUTES
 from unspool.report.run import COMMAND, write_run_report
 from unspool.results.store import REPORT, check_free, write_folder, write_json, write_result
 
@@ -65,6 +66,7 @@ def batsim(
     master_host: Annotated[str | None, Parameter(name=["--master-host", "-m"])] = None,
     add_role_to_hosts: Annotated[list[str] | None, Parameter(name=["--add-role-to-hosts", "-r"], negative=())] = None,
     host_order: str = "natural",
+    missing_routes: str = "refuse",
     mmax: Annotated[int, Parameter(allow_leading_hyphen=True)] = 0,
     mmax_workload: Annotated[bool, Flag] = False,
     licences: str | None = None,
@@ -127,6 +129,9 @@ def batsim(
         Hosts and their role, as in h1,h2:storage; a role is master, storage or compute_node. Once for each role.
     host_order
         How machines are numbered: natural (a2 before a10), or text (a10 before a2), as Batsim 4 does.
+    missing_routes
+        What happens when a job sends between two hosts without a route: refuse, the run fails; free, the bytes take no
+        time, as in Batsim.
     mmax
         Use only so many machines, the first ones; 0 for all.
     mmax_workload
@@ -204,6 +209,7 @@ def batsim(
         master=master_host,
         roles=parse_roles(add_role_to_hosts or []),
         host_order=one_of("--host-order", host_order, HOST_ORDERS),
+        missing_routes=one_of("--missing-routes", missing_routes, MISSING_ROUTES),
         licences={} if licences is None else parse_counts(licences),
         storages={} if storage_mapping is None else parse_storages(storage_mapping),
         sharing=one_of("--sharing", sharing, SHARINGS),

@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -26,6 +26,7 @@ class RunConfig(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     workload: str | None = None
     platform: str | int | None = None
     catalogue: str | None = None
+    missing_routes: Literal["refuse", "free"] | None = None
     policy: str | list[str] | None = None
     seed: _Seed = 0
     selection: str | None = None

@@ -14,7 +14,7 @@ from unspool.cli.output import Announcement, note, reading
 from unspool.errors import InputError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.platforms import pool_of_log, read_platform
+from unspool.platforms import pool_of_log, read_platform, refuse_missing_routes
 from unspool.platforms.cluster import is_spec
 from unspool.platforms.documents import read_document
 from unspool.results.store import load_all as read_results
@@ -94,13 +94,14 @@ def read_log(path: str | Path, format: str | None, columns: Mapping[str, str] | 
     return log
 
 
-def platform_named(text: str, catalogue: str | None = None) -> Platform:
+def platform_named(text: str, catalogue: str | None = None, missing_routes: str | None = None) -> Platform:
     """The platform of a text or file; a configuration of `unspool cost` is one too, with prices of a catalogue."""
     if not _is_cost_config(text):
         if catalogue is not None:
             raise InputError(f"catalogue {catalogue}: only a configuration of unspool cost takes prices from one")
         with Announcement(f"reading {text} …"):
-            return read_platform(text, note=note)
+            return read_platform(text, missing_routes=missing_routes, note=note)
+    refuse_missing_routes(missing_routes)
     from unspool.faces.cloud.config import read_config
     from unspool.platforms.catalogue import read_catalogue
 

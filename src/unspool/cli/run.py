@@ -19,6 +19,7 @@ from unspool.cli.options import LogFormat
 from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, where_written
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
+from unspool.platforms import refuse_missing_routes
 from unspool.plugins import build
 from unspool.report.run import write_run_report
 from unspool.results.result import Result
@@ -35,6 +36,7 @@ def run(
     *,
     platform: Annotated[str | None, Parameter(name=["--platform", "-p"], allow_leading_hyphen=True)] = None,
     catalogue: str | None = None,
+    missing_routes: str | None = None,
     policy: Annotated[list[str] | None, Parameter(negative=())] = None,
     config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
@@ -67,6 +69,9 @@ def run(
         file; a configuration of unspool cost too. Without it, as many cores as the log says that its machine had.
     catalogue
         Instance types and prices for such a configuration; without it, those that ship.
+    missing_routes
+        What happens on a platform of SimGrid (XML) when a job sends between two hosts without a route: refuse, the run
+        fails; free, the bytes take no time, as in SimGrid. Default: refuse.
     policy
         A scheduler by name (see: unspool plugins). Give the option once for each that is to be compared. Default: easy,
         in a cloud cheapest-fit.
@@ -75,8 +80,8 @@ def run(
         A TOML file with settings; run.toml of an earlier result repeats that run.
         What stands on the command line wins.
     set_
-        One setting as KEY=VALUE, as it would stand in the file: workload, platform, catalogue, policy, seed,
-        selection, kill_at_walltime, outages, on_loss, energy, format or columns.
+        One setting as KEY=VALUE, as it would stand in the file: workload, platform, catalogue, missing_routes,
+        policy, seed, selection, kill_at_walltime, outages, on_loss, energy, format or columns.
     seed
         For policies that draw random numbers. Default: 0.
     select
@@ -110,7 +115,8 @@ def run(
         Show the traceback if a policy of your own fails.
     """
     given = {
-        "workload": workload, "platform": platform, "catalogue": catalogue, "policy": policy, "seed": seed,
+        "workload": workload, "platform": platform, "catalogue": catalogue,
+        "missing_routes": missing_routes, "policy": policy, "seed": seed,
         "selection": select, "kill_at_walltime": kill_at_walltime, "outages": outages, "on_loss": on_loss,
         "energy": energy, "format": format, "columns": columns,
     }  # fmt: skip
@@ -118,7 +124,7 @@ def run(
     has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
-    where = None if settings.platform is None else platform_named(str(settings.platform), settings.catalogue)
+    where = _named(settings)
     names = settings.policies("easy" if where is None or where.cloud is None else "cheapest-fit")
     schedulers = {name: build("schedulers", name) for name in names}
     for name, times in Counter(names).items():
@@ -151,6 +157,13 @@ def _read_jobs(settings: RunConfig) -> Workload:
         note(f"no log given: replaying the bundled sample {SAMPLE}")
         return read_sample()
     return read_log(settings.workload, settings.format, settings.column_map())
+
+
+def _named(settings: RunConfig) -> Platform | None:
+    if settings.platform is None:
+        refuse_missing_routes(settings.missing_routes)
+        return None
+    return platform_named(str(settings.platform), settings.catalogue, settings.missing_routes)
 
 
 def _settled(where: Platform | None, settings: RunConfig, jobs: Workload) -> Platform:

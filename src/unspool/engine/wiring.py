@@ -93,7 +93,7 @@ def routes_of(network: Network, most_executors: int) -> Routes:
     links: list[int] = []
     groups = max(network.group, default=-1) + 1
     between = np.zeros((groups, groups), WAY)
-    between["count"] = -1
+    between["count"] = 0 if network.missing_is_free else -1
     leaving, arriving, itself = (
         _ways(parts, links, latency) for parts in (network.leaving, network.arriving, network.itself)
     )

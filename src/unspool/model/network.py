@@ -14,7 +14,7 @@ from typing import Any
 
 from unspool.errors import InputError, UnknownName
 
-__all__ = ["ROLES", "SHARINGS", "SMPI_NETWORKS", "TCP_GAMMA", "Contention", "Host", "Link", "Network"]
+__all__ = ["MISSING_ROUTES", "ROLES", "SHARINGS", "SMPI_NETWORKS", "TCP_GAMMA", "Contention", "Host", "Link", "Network"]
 
 ROLES: tuple[str, ...] = ("compute", "storage", "master")
 
@@ -23,6 +23,9 @@ SHARINGS: tuple[str, ...] = ("simgrid", "clean")
 
 SMPI_NETWORKS: tuple[str, ...] = ("batsim", "smpirun")
 """How messages of SMPI traces share: as tasks do, which is what Batsim does, or by the rules that smpirun sets."""
+
+MISSING_ROUTES: tuple[str, ...] = ("refuse", "free")
+"""What becomes of a job that sends between two hosts without a route: an error, or nothing holds its bytes up."""
 
 TCP_GAMMA = 4194304.0
 """Bytes that a flow may have on the way, as SimGrid has it."""
@@ -65,7 +68,8 @@ class Network:
 
     `group[h]` is the group of host h; `leaving[h]` and `arriving[h]` are the links out of it and to it, in the order of
     the route; `itself[h]` is its whole route to itself; `between[g, k]` are the links from group g to group k, and
-    where it is absent no route exists. Links are positions in `links`.
+    where it is absent no route exists, or, if `missing_is_free`, nothing lies in between that would hold anybody up.
+    Links are positions in `links`.
     """
 
     hosts: tuple[Host, ...]
@@ -75,6 +79,7 @@ class Network:
     arriving: tuple[tuple[int, ...], ...]
     itself: tuple[tuple[int, ...], ...]
     between: Mapping[tuple[int, int], tuple[int, ...]]
+    missing_is_free: bool = False
 
     def __post_init__(self) -> None:
         names = [host.name for host in self.hosts]
@@ -94,7 +99,7 @@ class Network:
         """The links from a host to another, in order; None where there is no way."""
         if source == target:
             return self.itself[source]
-        middle = self.between.get((self.group[source], self.group[target]))
+        middle = self.between.get((self.group[source], self.group[target]), () if self.missing_is_free else None)
         return None if middle is None else self.leaving[source] + middle + self.arriving[target]
 
 

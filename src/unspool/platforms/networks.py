@@ -91,13 +91,14 @@ class _KindKeys(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 _Numbers = tuple[int, ...]
 
 
-class WiredKeys(msgspec.Struct, forbid_unknown_fields=True):
+class WiredKeys(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The key `wired` of a file: every host and link, as `platform.json` of a result has them."""
 
     kinds: list[_KindKeys]
     links: list[tuple[str, float, float, bool]]
     hosts: list[tuple[str, int, int, _Numbers, _Numbers, _Numbers]]
     between: list[tuple[int, int, _Numbers]]
+    missing_is_free: bool = False
 
 
 def speeds_of(given: Amount | Sequence[Amount]) -> tuple[float, ...]:
@@ -211,6 +212,7 @@ def describe_network(network: Network) -> WiredKeys:
         [(link.name, link.bandwidth, link.latency, link.is_fat) for link in network.links],
         hosts,
         [(source, target, links) for (source, target), links in network.between.items()],
+        network.missing_is_free,
     )
 
 
@@ -251,6 +253,7 @@ def network_of(wired: WiredKeys) -> Network:
         tuple(arriving for *_, arriving, _ in wired.hosts),
         tuple(itself for *_, itself in wired.hosts),
         {(source, target): links for source, target, links in wired.between},
+        wired.missing_is_free,
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.errors import InputError, UnknownName, shown
-from unspool.model.network import ROLES, Host, Network
+from unspool.model.network import MISSING_ROUTES, ROLES, Host, Network
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.platforms.simgrid.layout import Layout
 from unspool.platforms.simgrid.nesting import read_layout
@@ -55,6 +55,7 @@ def read_simgrid(
     host_order: str = "natural",
     limit: int | None = None,
     needs_master: bool = False,
+    missing_routes: str = "refuse",
     note: Callable[[str], None] | None = None,
 ) -> Platform:
     """A platform from XML of SimGrid 4: every host that jobs run on is a machine of one slot.
@@ -63,6 +64,9 @@ def read_simgrid(
     `role`, else that of the master if it is called `master_host` and no other was named, else that jobs run on it.
     Machines are numbered by the `natural` or the `text` order of the names of hosts; with a `limit` only so many of the
     first are there, and the others are left out of the network too. `note` is told what was left out of the file.
+
+    A job that sends between two hosts without a route is refused when it does; with `missing_routes="free"` what the
+    file does not give has no links, as in SimGrid, and its bytes take no time.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -75,6 +79,9 @@ def read_simgrid(
     """
     if host_order not in _ORDERS:
         raise UnknownName("order of hosts", host_order, _ORDERS)
+    if missing_routes not in MISSING_ROUTES:
+        raise UnknownName("way to treat missing routes", missing_routes, MISSING_ROUTES)
+    is_free = missing_routes == "free"
     layout = read_layout(path)
     if note is not None:
         for text in layout.notes:
@@ -88,8 +95,10 @@ def read_simgrid(
     by_role["compute"] = _limited(by_role["compute"], limit, file)
     chosen = [(point, role) for role in ROLES for point in by_role[role]]
     hosts = _hosts(chosen)
-    wiring = wire([point for point, _ in chosen], layout.zones.values(), layout.links)
-    network = Network(hosts, wiring.links, wiring.group, wiring.leaving, wiring.arriving, wiring.itself, wiring.between)
+    in_jobs = sum(role != "master" for _, role in chosen)
+    points = [point for point, _ in chosen]
+    wiring = wire(points, layout.zones.values(), layout.links, free_among=in_jobs if is_free else 0)
+    network = Network(hosts, **vars(wiring), missing_is_free=is_free)
     return Platform(_groups(hosts[: len(by_role["compute"])]), name=Path(path).stem, network=network)
 
 

@@ -329,7 +329,10 @@ class Engine:
         which = "between two of the hosts that it uses"
         if pair is not None:
             which = f"from '{network.hosts[pair[0]].name}' to '{network.hosts[pair[1]].name}'"
-        return f"job {self.id_of(job)}: {self.platform.name} has no route {which}; give it one"
+        return (
+            f"job {self.id_of(job)}: {self.platform.name} has no route {which}; give it one, or let bytes without a "
+            "route take no time (--missing-routes free)"
+        )
 
     # Other futures.
 

@@ -65,10 +65,11 @@ def read_machines(
     roles: Mapping[str, str] | None = None,
     host_order: str = "natural",
     limit: int | None = None,
+    missing_routes: str = "refuse",
     note: Callable[[str], None] | None = None,
 ) -> Platform:
     """The platform, of which only the first `limit` hosts run jobs. A master that is named must be there."""
     return read_simgrid(
         path, master=master or MASTER, roles=roles or {}, host_order=host_order, limit=limit,
-        needs_master=master is not None, note=note,
+        needs_master=master is not None, missing_routes=missing_routes, note=note,
     )  # fmt: skip

@@ -60,6 +60,7 @@ class Settings:
     master: str | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     host_order: str = "natural"
+    missing_routes: str = "refuse"
     licences: Mapping[str, int] = field(default_factory=dict)
     storages: Mapping[str, str] = field(default_factory=dict)
     sharing: str = "simgrid"
@@ -243,7 +244,7 @@ def _inputs(
     limit = machine_limit(settings.mmax, settings.mmax_workload, workloads)
     platform = read_machines(
         settings.platform, master=settings.master, roles=settings.roles, host_order=settings.host_order, limit=limit,
-        note=note,
+        missing_routes=settings.missing_routes, note=note,
     )  # fmt: skip
     _check_storages(settings.storages, platform)
     platform = replace(platform, licences=dict(settings.licences))

@@ -38,10 +38,29 @@ class Wiring:
     between: dict[tuple[int, int], Links]
 
 
-def wire(points: Sequence[Point], zones: Iterable[Zone], links: Sequence[Link]) -> Wiring:
-    """The groups of some hosts and the ways between them. A loopback link is added where one is needed."""
+def wire(points: Sequence[Point], zones: Iterable[Zone], links: Sequence[Link], *, free_among: int = 0) -> Wiring:
+    """The groups of some hosts and the ways between them. A loopback link is added where one is needed.
+
+    Between the first `free_among` hosts, what the file does not give of a way has no links; else there is no way.
+    """
     gateways = {end for zone in zones for edge in zone.routes.values() for end in (edge.source, edge.target)}
     lone = gateways | _with_common_links(points)
+    wiring = _wired(points, links, lone, missing_is_free=free_among > 0)
+    cut_off = _cut_off(wiring, free_among)
+    if not cut_off:
+        return wiring
+    return _wired(points, links, lone | {points[host] for host in cut_off}, missing_is_free=True)
+
+
+def _cut_off(wiring: Wiring, free_among: int) -> list[int]:
+    """Hosts whose own links would be on ways that have none, because their group has no way to another one."""
+    groups = {*wiring.group[:free_among]}
+    cut = {g for g in groups if any((g, k) not in wiring.between or (k, g) not in wiring.between for k in groups - {g})}
+    own = (leaving or arriving for leaving, arriving in zip(wiring.leaving, wiring.arriving, strict=True))
+    return [host for host, has_links in enumerate(own) if has_links and wiring.group[host] in cut]
+
+
+def _wired(points: Sequence[Point], links: Sequence[Link], lone: set[Point], *, missing_is_free: bool) -> Wiring:
     number: dict[Point | Zone, int] = {}
     standing: list[Point] = []
     group, leaving, arriving = [], [], []
@@ -61,7 +80,7 @@ def wire(points: Sequence[Point], zones: Iterable[Zone], links: Sequence[Link]) 
         tuple(leaving),
         tuple(arriving),
         tuple(itself),
-        _between(standing),
+        _between(standing, missing_is_free),
     )
 
 
@@ -94,9 +113,9 @@ def _selves(points: Sequence[Point], loopback: int) -> tuple[list[Links], bool]:
     return ways, needed
 
 
-def _between(standing: Sequence[Point]) -> dict[tuple[int, int], Links]:
+def _between(standing: Sequence[Point], missing_is_free: bool) -> dict[tuple[int, int], Links]:
     """The links between groups, each given by the point that stands for it."""
-    ways = _Ways()
+    ways = _Ways(missing_is_free)
     groups: dict[Zone, list[int]] = {}
     for at, point in enumerate(standing):
         groups.setdefault(point.zone, []).append(at)
@@ -144,7 +163,8 @@ def _fork(one: Zone, other: Zone) -> tuple[Zone, Zone, Zone]:
 class _Ways:
     """Ways between points, remembered."""
 
-    def __init__(self) -> None:
+    def __init__(self, missing_is_free: bool) -> None:
+        self._missing: Links | None = () if missing_is_free else None
         self._found: dict[tuple[Point, Point], Links | None] = {}
         self._shortest: dict[Zone, Predecessors] = {}
         self._chains: dict[tuple[Zone, str], dict[str, Edge | None]] = {}
@@ -171,7 +191,7 @@ class _Ways:
         common, first, second = _fork(source.zone, target.zone)
         edge = self.edge(common, source if first is common else first, target if second is common else second)
         if edge is None:
-            return None
+            return self._missing
         before, after = self.way(source, edge.source), self.way(edge.target, target)
         return None if before is None or after is None else before + edge.links + after
 
