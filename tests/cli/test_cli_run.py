@@ -412,6 +412,60 @@ def test_an_interrupted_run_leaves_nothing_behind(write, tmp_path, number):
     assert entries(tmp_path) == ["log.csv", "slow.py"]
 
 
+# A signal arrives where the nth function begins to be compiled, or when LLVM calls back as it has compiled it: from
+# there no exception comes through.
+CUT_SHORT = """\
+import os
+import sys
+import unspool.engine.compiled
+from numba.core import codegen, event
+from unspool.cli.app import main
+
+where, number, at = sys.argv.pop(1), int(sys.argv.pop(1)), int(sys.argv.pop(1))
+seen = []
+
+def interrupt():
+    seen.append(where)
+    if len(seen) == at:
+        print("compiling", flush=True)
+        os.kill(os.getpid(), number)
+
+class Compiling(event.Listener):
+    def on_start(self, event):
+        interrupt()
+    def on_end(self, event):
+        pass
+
+class Library(codegen.JITCodeLibrary):
+    @classmethod
+    def _object_compiled_hook(cls, module, code):
+        interrupt()
+        super()._object_compiled_hook(module, code)
+
+if where == "called back":
+    codegen.JITCPUCodegen._library_class = Library
+else:
+    event.register("numba:compile", Compiling())
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("where", "at"), [("begun", 1), ("begun", 3), ("called back", 1), ("called back", 4)])
+def test_a_run_that_is_interrupted_while_it_compiles_says_so(write, tmp_path, where, at, number):
+    arguments = ("run", write("log.csv", THREE), "-p", "4", "--policy", "fcfs", "-o", "out")
+    said = subprocess.run(
+        [sys.executable, "-c", CUT_SHORT, where, str(int(number)), str(at), *arguments],
+        cwd=tmp_path, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert said.stdout == "compiling\n"
+    told = [line for line in said.stderr.splitlines() if not line.startswith("compiling: ")]
+    assert told == ["unspool: interrupted: what was not yet whole is not kept"]
+    assert said.returncode == 130
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_slow_run_tells_progress_with_rate_and_time_left_and_not_that_it_compiles(write, tmp_path):
     write("log.csv", HEAD + "".join(f"{at},{at},1,1,1\n" for at in range(25)))
     write("sleepy.py", "import time\nfrom unspool import Start\n\n\ndef decide(view):\n    time.sleep(0.1)\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -11,12 +10,14 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
+from unspool.cli.interrupts import Interrupts
 from unspool.errors import InputError, InputErrors, UnspoolError, shown
 
 __all__ = ["app", "main", "run_command"]
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "UNSPOOL_DEBUG"
+_CUT_SHORT = "interrupted: what was not yet whole is not kept"
 _LONGEST = 1000  # characters of a complaint
 _COMPARE = """Compare results job by job, with confidence intervals.
 
@@ -136,46 +137,58 @@ app.register_install_completion_command(name="--install-completion", help="Insta
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 the run failed, 2 wrong usage or input that cannot be used."""
-    # Batch systems end jobs with SIGTERM: clean up as after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupts = Interrupts()
+    interrupts.listen()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as with >&-
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it lives as long as the process)
         getattr(sys, name).reconfigure(errors="backslashreplace")  # a locale without our letters is no reason to fail
-    sys.exit(run_command(arguments))
+    try:
+        code = run_command(arguments, interrupts)
+        interrupts.stop()
+    except KeyboardInterrupt:  # it came while something else was told
+        code = _complain(_CUT_SHORT, INTERRUPTED)
+    sys.exit(code)
 
 
-def run_command(arguments: Sequence[str] | None = None) -> int:
+def run_command(arguments: Sequence[str] | None = None, interrupts: Interrupts | None = None) -> int:
     """The same without leaving: returns the exit code."""
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
-    except CycloptsError as error:
-        return _complain(_usage(error), WRONG_INPUT)
-    except InputErrors as error:
-        return _complain("\n".join(shown(line, _LONGEST) for line in error.lines()), WRONG_INPUT, is_one_line=False)
-    except InputError as error:
-        return _complain(str(error), WRONG_INPUT)
-    except UnspoolError as error:
-        return _complain(str(error), FAILED)
-    except KeyboardInterrupt:
-        return _complain("interrupted: what was not yet whole is not kept", INTERRUPTED)
-    except BrokenPipeError:
-        _forget_streams()
-        return FAILED
-    except MemoryError:
-        return _complain("not enough memory for this log on this platform", FAILED)
-    except OSError as error:
-        _forget_streams()
-        return _complain(f"{error.filename or 'output'}: {error.strerror or error}", FAILED)
-    except Exception as error:
-        if os.environ.get(_DEBUG):
-            traceback.print_exc()
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{os.path.basename(at.filename)}, line {at.lineno}"
-        what = f"{type(error).__name__}: {error} ({where})"
-        return _complain(f"a fault of unspool itself; please report what {_DEBUG}=1 shows: {what}", FAILED)
+    except (Exception, KeyboardInterrupt) as error:
+        # What was cut short by an interrupt that nobody could catch may have failed in any way.
+        if isinstance(error, KeyboardInterrupt) or (interrupts is not None and interrupts.came):
+            return _complain(_CUT_SHORT, INTERRUPTED)
+        return _told(error)
     return int(code or DONE)
+
+
+def _told(error: Exception) -> int:
+    """Say why a command failed; the exit code."""
+    match error:
+        case CycloptsError():
+            return _complain(_usage(error), WRONG_INPUT)
+        case InputErrors():
+            return _complain("\n".join(shown(line, _LONGEST) for line in error.lines()), WRONG_INPUT, is_one_line=False)
+        case InputError():
+            return _complain(str(error), WRONG_INPUT)
+        case UnspoolError():
+            return _complain(str(error), FAILED)
+        case BrokenPipeError():
+            _forget_streams()
+            return FAILED
+        case MemoryError():
+            return _complain("not enough memory for this log on this platform", FAILED)
+        case OSError():
+            _forget_streams()
+            return _complain(f"{error.filename or 'output'}: {error.strerror or error}", FAILED)
+    if os.environ.get(_DEBUG):
+        traceback.print_exception(error)
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(at.filename)}, line {at.lineno}"
+    what = f"{type(error).__name__}: {error} ({where})"
+    return _complain(f"a fault of unspool itself; please report what {_DEBUG}=1 shows: {what}", FAILED)
 
 
 def _usage(error: CycloptsError) -> str:
