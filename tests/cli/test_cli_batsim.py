@@ -75,6 +75,18 @@ def test_missing_routes_are_refused_unless_they_are_free(unspool, write, verb, t
     assert "missing" in said.err
 
 
+@pytest.mark.parametrize(
+    "option", ["-S", "-L", "-l", "--edc-socket-str", "--edc-library-file", "--external-events", "--ee", "--energy-host"]
+)
+@pytest.mark.parametrize("value", [(" ", "x"), ("=x",), ()])
+def test_an_option_of_batsim_5_is_told_as_such(unspool, files, option, value):
+    given = (option + value[0].strip(), *value[1:]) if value else (option,)
+    assert unspool("batsim", *files, *given).err == (
+        f"unspool: Unknown option: {option}. That is an option of Batsim 5; unspool speaks protocol 4. "
+        "Try: unspool batsim --help\n"
+    )
+
+
 def test_missing_routes_need_a_platform_that_can_lack_them(unspool, files):
     for where in (("-p", "4"), ()):
         said = unspool("run", files[3], *where, "--missing-routes", "free")

@@ -19,6 +19,10 @@ DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "UNSPOOL_DEBUG"
 _CUT_SHORT = "interrupted: what was not yet whole is not kept"
 _LONGEST = 1000  # characters of a complaint
+_OF_BATSIM_5 = frozenset({
+    "-L", "-S", "-l", "--config", "--ee", "--energy-host", "--energy-link", "--external-events", "--gen-config",
+    "--trace-machine-state", "--trace-probe-data", "--trace-pstate-changes",
+})  # fmt: skip
 _COMPARE = """Compare results job by job, with confidence intervals.
 
 For example: unspool compare OUT --baseline easy --by size --warm-up 7d
@@ -197,8 +201,12 @@ def _usage(error: CycloptsError) -> str:
     if isinstance(error, UnusedCliTokensError):
         first = (error.unused_tokens or [""])[0]
         text = f"'{first}' is one argument too many; an option with several values is given once for each."
-    if isinstance(error, UnknownOptionError) and (error.token.keyword or error.token.value) == "-":
-        text = "-: standard input is not read; save it as a file first."
+    if isinstance(error, UnknownOptionError):
+        option = error.token.keyword or error.token.value
+        if option == "-":
+            text = "-: standard input is not read; save it as a file first."
+        elif verb == "unspool batsim" and (option in _OF_BATSIM_5 or option.startswith("--edc-")):
+            text = f"Unknown option: {option}. That is an option of Batsim 5; unspool speaks protocol 4."
     return f"{text} Try: {verb} --help"
 
 
