@@ -52,8 +52,10 @@ def rank_ends(
     while (status := _run(flowing, routes, mpi, now, elements)) == _SHORT:
         flowing, mpi = grow_sharing(flowing, 1, 2 * elements), grow_mpi(mpi)
     if status == _NO_ROUTE:
-        raise InputError(f"{trace.path}: two ranks exchange messages, but their hosts have no route; give them one, or "
-            "read the platform with missing_routes='free'")
+        raise InputError(
+            f"{trace.path}: two ranks exchange messages, but their hosts have no route; give them one, or "
+            "read the platform with missing_routes='free'"
+        )
     refuse_endless(flowing)
     return [float(time) for time in mpi.ranks["end"][: trace.ranks]]
 

@@ -183,8 +183,8 @@ def _component(key: str, name: str, *, has_refs: bool) -> Any:
 
 
 _BATSIM = (
-    "policy", "seed", "master_host", "host_order", "mmax", "mmax_workload", "licences", "storage_mapping", "sharing",
-    "smpi_network", "walltime_rule", "enable_compute_sharing", "message_delay",
+    "policy", "seed", "master_host", "host_order", "missing_routes", "mmax", "mmax_workload", "licences",
+    "storage_mapping", "sharing", "smpi_network", "walltime_rule", "enable_compute_sharing", "message_delay",
 )  # fmt: skip
 
 
