@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -112,17 +114,39 @@ def test_properties_of_zones_are_those_of_their_hosts():
     assert where == {"a": "0"}
 
 
-def test_local_jobs_are_dealt_to_the_zone_with_the_least_work_for_each_machine():
+def test_local_jobs_are_in_the_zone_that_has_room_when_they_start():
     platform = networked({"x": [{}, {}], "y": [{}, {}, {}], "z": [{}]})
     local = '{"must_be_local": true}'
-    # After a, x has 2*10/2 = 10; after b, y has 2*9/3 = 6; z cannot hold two. So c is in y, which then has 12, and d in
-    # z; e is in x, which has less than y.
+    # a is in x, where two fit best, and b in y. At 10 all is free again: c is in x, at 20 d in z, at 30 e in x.
     given = asking(
         [(0, 5, 2, 10), (0, 5, 2, 9), (10, 5, 2, 9), (20, 5, 1, 9), (30, 5, 2, 9), (40, 5, 4, 9)], *[local] * 6
     )
     where, reasons = placed(given, platform)
-    assert where == {"a": "0-1", "b": "2-3", "c": "2-3", "d": "5", "e": "0-1"}
+    assert where == {"a": "0-1", "b": "2-3", "c": "0-1", "d": "5", "e": "0-1"}
     assert reasons == {"f": "asks for 4 machines in one zone; the platform has at most 3 in a zone"}
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "filler"])
+def test_the_head_of_the_queue_does_not_wait_beside_an_idle_zone(policy):
+    given = asking([(0, 9, 1, 9), (0, 9, 2, 9), (0, 9, 2, 9)], None, '{"must_be_local": true}', None)
+    where, _ = placed(given, networked({"x": [{}, {}], "y": [{}, {}]}), policy)
+    assert where == {"a": "0", "b": "2-3", "c": "0-1"}
+
+
+def test_a_local_job_counts_only_machines_that_it_may_use():
+    platform = networked({"x": [{"gpu": "yes"}, {}], "y": [{"gpu": "yes"}, {"gpu": "yes"}]})
+    asks = '{"must_be_local": true, "properties": {"gpu": "yes"}}'
+    where, reasons = placed(asking([(0, 9, 1, 9), (0, 9, 2, 9), (0, 9, 3, 9)], asks, asks, asks), platform)
+    assert where == {"a": "0", "b": "2-3"}
+    assert reasons == {"c": "asks for 3 machines with gpu=yes in one zone; the platform has at most 2 in a zone"}
+
+
+def test_on_machines_that_are_shared_local_jobs_go_to_the_zone_that_is_used_least():
+    platform = networked({"x": [{}, {}], "y": [{}, {}]})
+    groups = tuple(MachineGroup(MachineType("host", 9), group.count) for group in platform.groups)
+    shared = replace(platform, groups=groups, selection="worst")
+    where, _ = placed(asking([(0, 9, 2, 9)] * 3, *['{"must_be_local": true}'] * 3), shared)
+    assert where == {"a": "0-1", "b": "2-3", "c": "0-1"}
 
 
 def test_constraints_go_together_and_with_a_partition_of_the_platform():

@@ -1,22 +1,24 @@
 """The slow twin on machines: FCFS, filler, EASY and conservative backfilling with cores, memory and GPUs, by first fit.
 
 Written from the rules; it imports nothing of unspool. Orders are those of `orders.py`. A job is a dict with `submit`,
-`run`, `estimate`, `units`, `need` (cores, memory, GPUs of one unit) and `distinct` (at most one unit on a machine).
+`run`, `estimate`, `units`, `need` (cores, memory, GPUs of one unit) and `distinct` (at most one unit on a machine). One
+that is `local` has all its units in one of the `zones`, which are lists of machines.
 """
 
 LEAST_RENEWAL_S = 60
 
 
-def simulate(jobs, machines, policy, order=None):
+def simulate(jobs, machines, policy, order=None, zones=()):
     """(start, finish, {machine: units}) of each job; `machines` are tuples of capacities, jobs in order of arrival.
 
     Every job fits on the empty machines and has an estimate of more than zero.
     """
     for job in jobs:
         assert job["estimate"] > 0
-        assert first_fit([list(machine) for machine in machines], job) is not None
     kind = {"fcfs": Fcfs, "filler": Filler, "easy": Easy, "conservative": Conservative}[policy]
-    return kind(jobs, machines, order).run()
+    cluster = kind(jobs, machines, order, zones)
+    assert all(cluster.fit(cluster.free, job) is not None for job in jobs)
+    return cluster.run()
 
 
 def size_of(job):
@@ -41,6 +43,12 @@ def first_fit(free, job):
     return None
 
 
+def room_in(free, job, zone):
+    """How many units of a job fit into a zone, each machine counted up to what the job has."""
+    parts = [{**job, "units": units} for units in range(1, job["units"] + 1)]
+    return sum(first_fit([free[machine]], part) is not None for machine in zone for part in parts)
+
+
 def change(free, job, placement, sign):
     for machine, units in placement.items():
         for r, need in enumerate(job["need"]):
@@ -50,9 +58,10 @@ def change(free, job, placement, sign):
 class Cluster:
     """The clock, the running jobs and the order of events at one instant: ends, arrivals, then one decision."""
 
-    def __init__(self, jobs, machines, order=None):
+    def __init__(self, jobs, machines, order=None, zones=()):
         self.jobs = jobs
         self.machines = machines
+        self.zones = zones
         self.order = order
         self.free = [list(machine) for machine in machines]
         self.result = [None] * len(jobs)
@@ -90,6 +99,26 @@ class Cluster:
     def key(self, job, number, now):
         return self.order.key(number, job["submit"], size_of(job), job["estimate"], now)
 
+    def fit(self, free, job):
+        """First fit; a local job goes into the zone with the least room that is enough.
+
+        Of those the one with the fewest units of running jobs that are in several zones, then the first.
+        """
+        if not job.get("local"):
+            return first_fit(free, job)
+        held = [self.result[number][2] for number in self.running]
+        across = [placement for placement in held if not any(placement.keys() <= set(zone) for zone in self.zones)]
+        found = []
+        for at, zone in enumerate(self.zones):
+            room = room_in(free, job, zone)
+            load = sum(units for placement in across for machine, units in placement.items() if machine in zone)
+            if room >= job["units"]:
+                found.append((room, load, at))
+        if not found:
+            return None
+        zone, nothing = self.zones[min(found)[2]], [0, 0, 0]
+        return first_fit([amounts if machine in zone else nothing for machine, amounts in enumerate(free)], job)
+
     def begin(self, number, placement, now):
         job = self.jobs[number]
         if self.order:
@@ -117,7 +146,7 @@ class Fcfs(Cluster):
     def start_heads(self, now):
         self.queue = self.ranked(self.queue, now)
         while self.queue:
-            placement = first_fit(self.free, self.jobs[self.queue[0]])
+            placement = self.fit(self.free, self.jobs[self.queue[0]])
             if placement is None:
                 return
             self.begin(self.queue.pop(0), placement, now)
@@ -129,7 +158,7 @@ class Fcfs(Cluster):
 class Filler(Fcfs):
     def decide(self, now, renewed):
         for number in self.ranked(self.queue, now):
-            placement = first_fit(self.free, self.jobs[number])
+            placement = self.fit(self.free, self.jobs[number])
             if placement is not None:
                 self.begin(number, placement, now)
         self.queue = [number for number in self.queue if self.result[number] is None]
@@ -144,14 +173,14 @@ class Easy(Fcfs):
         shadow, then = self.shadow(head)
         for number in self.queue[1:]:
             job = self.jobs[number]
-            placement = first_fit(self.free, job)
+            placement = self.fit(self.free, job)
             if placement is None:
                 continue
             if now + job["estimate"] <= shadow:
                 self.begin(number, placement, now)
                 continue
             change(then, job, placement, -1)
-            if first_fit(then, head) is not None:
+            if self.fit(then, head) is not None:
                 self.begin(number, placement, now)
             else:
                 change(then, job, placement, +1)
@@ -164,7 +193,7 @@ class Easy(Fcfs):
             for number, estimated_end in self.running.items():
                 if estimated_end <= time:
                     change(free, self.jobs[number], self.result[number][2], +1)
-            if first_fit(free, head) is not None:
+            if self.fit(free, head) is not None:
                 return time, free
         raise AssertionError("the head fits on the empty machines")
 
@@ -213,7 +242,7 @@ class Conservative(Cluster):
         job = self.jobs[number]
         held = self.held(now)
         for start in sorted({now} | {end for _, end, _, _ in held}):
-            placement = first_fit(self.free_during(held, start, start + job["estimate"]), job)
+            placement = self.fit(self.free_during(held, start, start + job["estimate"]), job)
             if placement is not None:
                 self.plans[number] = (start, placement)
                 return

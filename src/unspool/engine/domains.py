@@ -5,21 +5,23 @@ or, where a network says neither, the hosts that leave it by the same links. A j
 for it, into the one with the least room; else into as few as will do, those with the most room first and the last one
 as before. Between parts with as much room the one decides where fewer units are of running jobs that are elsewhere
 too, for those use what leads out of it; then the first. With `local` a job waits until it needs no more parts than on
-the empty platform.
+the empty platform. A job of a partition that is local waits until one part has room, whatever the selection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from unspool.engine.compiled import compiled, inlined
-from unspool.engine.shapes import Asked
+from unspool.engine.shapes import Asked, capacity_of, consumable_names
 from unspool.engine.state import Array
 from unspool.model.platform import Platform
+from unspool.units import counted
 
-__all__ = ["domains_of", "fewest_parts", "next_domain", "note_spanning"]
+__all__ = ["domains_of", "fewest_parts", "local_shapes", "next_domain", "note_spanning", "within_parts"]
 
 
 def domains_of(platform: Platform) -> Array:
@@ -41,17 +43,47 @@ def domains_of(platform: Platform) -> Array:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
-def fewest_parts(asked: Asked, capacity: Array, machines: Array) -> Array:
+def local_shapes(asked: Asked, platform: Platform) -> Array:
+    """Which shapes must be in one part of the network, as their partition says; none where all machines are in one."""
+    default = next((partition.local for partition in platform.partitions if partition.default), False)
+    says_so: Array = np.array([default, *(partition.local for partition in platform.partitions)])[asked.partition]
+    return says_so if says_so.any() and domains_of(platform).any() else np.zeros_like(says_so)
+
+
+def within_parts(asked: Asked, platform: Platform) -> Asked:
+    """The shapes, of which those say why they can never run that must be in one part and fit into none."""
+    local = local_shapes(asked, platform)
+    if not local.any():
+        return asked
+    most = _room_in_parts(asked, platform).max(axis=1)
+    unusable = list(asked.unusable)
+    for shape in np.flatnonzero(local & (most < asked.units)).tolist():
+        what = counted(int(asked.units[shape]), "machine" if asked.distinct[shape] else "unit")
+        most_told = f"an empty one has room for {most[shape]:,} at most"
+        unusable[shape] = unusable[shape] or f"asks for {what} in one part of the network; {most_told}"
+    return replace(asked, unusable=tuple(unusable))
+
+
+def fewest_parts(asked: Asked, platform: Platform) -> Array:
     """How many parts of the empty network each shape needs, at least 1; those that fit nowhere do not matter."""
-    parts = int(machines["domain"].max(initial=0)) + 1
-    counts = np.zeros((len(capacity), parts), np.int64)
-    np.add.at(counts, (machines["group"], machines["domain"]), 1)
+    room = _room_in_parts(asked, platform)
+    in_all = np.cumsum(-np.sort(-room, axis=1), axis=1)
+    needed: Array = np.minimum((in_all < asked.units[:, None]).sum(axis=1) + 1, room.shape[1])
+    return needed
+
+
+def _room_in_parts(asked: Asked, platform: Platform) -> Array:
+    """How many units of each shape fit into each part of the empty network."""
+    domains = domains_of(platform)
+    groups = np.repeat(np.arange(len(platform.groups)), [group.count for group in platform.groups])
+    counts = np.zeros((len(platform.groups), int(domains.max(initial=0)) + 1), np.int64)
+    np.add.at(counts, (groups, domains), 1)
+    capacity = np.array([capacity_of(group.machine, consumable_names(platform)) for group in platform.groups])
     with np.errstate(divide="ignore", invalid="ignore"):
         fit = np.where(asked.need[:, None, :] > 0, capacity[None] // asked.need[:, None, :], np.inf).min(axis=2)
     fit = np.minimum(fit, np.where(asked.distinct, 1, asked.units)[:, None]) * asked.allowed[asked.partition]
-    room = np.cumsum(-np.sort(-(fit.astype(np.int64) @ counts), axis=1), axis=1)
-    needed: Array = (room < asked.units[:, None]).sum(axis=1) + 1
-    return np.minimum(needed, parts)
+    room: Array = fit.astype(np.int64) @ counts
+    return room
 
 
 @inlined

@@ -12,6 +12,10 @@ Filters: the job's partition, and room for at least one unit. Weighers, by code 
 | 5 | pack | most units first, then by id: few machines, well filled |
 | 6 | nearby | by id, in as few parts of the network as will do (see `engine/domains.py`) |
 | 7 | local | the same, and no more parts than on the empty platform: else the job waits |
+
+A shape that is local has all its machines in one part of the network, in any case: in the part that nearby would take,
+where machines are tried by id; in the first that has neighbours enough; else in the first that has room if machines are
+tried in the order of the selection.
 """
 
 from __future__ import annotations
@@ -61,15 +65,32 @@ def place_units(core: Core, place: Place, gain: Array, licence_gain: Array, shap
     if not licences_suffice(place.licence, licence_gain, place.licence_need, shape, later):
         return False
     selection = clock[0]["selection"]
-    if selection == FIRST:
+    is_local = _is_local(place.domains, place.shapes, shape)
+    if selection == FIRST and not is_local:
         if clock[0]["one_core"] != 0 and place.shapes[shape]["plain"] != 0 and not later:
             return _place_on_runs(core, place, shape)
         return _place_first(core, place, gain, shape, later)
     if selection == CONTIGUOUS:
-        return _place_in_a_row(core, place, gain, shape, later)
-    if selection in (NEARBY, LOCAL):
+        return _place_in_a_row(core, place, gain, place.domains, shape, later)
+    if selection in (FIRST, NEARBY, LOCAL):
         return _place_nearby(core, place, gain, place.domains, shape, later)
-    return _place_weighed(core, place, gain, place.tally, shape, selection, later)
+    return _place_weighed(core, place, gain, place.tally, place.domains, shape, selection, later)
+
+
+@inlined
+def _is_local(domains: Array | None, shapes: Array, shape: int) -> bool:
+    """Whether all machines of a shape must be in one part of the network."""
+    return bool(domains is not None and shapes[shape]["local"] != 0)
+
+
+@inlined
+def _is_cut(place: Place, domains: Array | None, shape: int, machine: int) -> bool:
+    """Whether a machine is no neighbour of the one before it, as it is in another part of the network."""
+    machines = place.machines
+    is_cut = False
+    if machine > 0 and _is_local(domains, place.shapes, shape):
+        is_cut = machines[machine]["domain"] != machines[machine - 1]["domain"]
+    return is_cut
 
 
 @inlined
@@ -136,14 +157,14 @@ def _place_on_runs(core: Core, place: Place, shape: int) -> bool:
 
 
 @compiled
-def _place_in_a_row(core: Core, place: Place, gain: Array, shape: int, later: bool) -> bool:
+def _place_in_a_row(core: Core, place: Place, gain: Array, domains: Array | None, shape: int, later: bool) -> bool:
     clock = core.clock
     wanted = place.shapes[shape]["units"]
     last = -2
     machine = _next_candidate(place, 0, later)
     while machine >= 0:
         units = units_that_fit(place, gain, machine, shape, later)
-        if units == 0 or last != machine - 1:
+        if units == 0 or last != machine - 1 or _is_cut(place, domains, shape, machine):
             clock[0]["picked"] = 0
             wanted = place.shapes[shape]["units"]
         if units > 0:
@@ -161,19 +182,21 @@ def fits_together(core: Core, place: Place, gain: Array, shape: int) -> bool:
     """Whether machines that have room later for all units of a shape are where it may be; leaves `picked` as it was."""
     selection = core.clock[0]["selection"]
     if selection == CONTIGUOUS:
-        return _fits_in_a_row(place, gain, shape)
-    return selection != LOCAL or _choose_parts(place, gain, place.domains, shape, True)
+        return _fits_in_a_row(place, gain, place.domains, shape)
+    if selection != LOCAL and not _is_local(place.domains, place.shapes, shape):
+        return True
+    return _choose_parts(place, gain, place.domains, shape, True)
 
 
 @compiled
-def _fits_in_a_row(place: Place, gain: Array, shape: int) -> bool:
+def _fits_in_a_row(place: Place, gain: Array, domains: Array | None, shape: int) -> bool:
     machines = len(place.machines)
     wanted = place.shapes[shape]["units"]
     for machine in range(machines):
         units = units_that_fit(place, gain, machine, shape, True)
-        if units == 0:
+        if units == 0 or _is_cut(place, domains, shape, machine):
             wanted = place.shapes[shape]["units"]
-        else:
+        if units > 0:
             wanted -= units
             if wanted <= 0:
                 return True
@@ -182,8 +205,9 @@ def _fits_in_a_row(place: Place, gain: Array, shape: int) -> bool:
 
 @compiled
 def _place_weighed(
-    core: Core, place: Place, gain: Array, tally: Array | None, shape: int, selection: int, later: bool
-) -> bool:
+    core: Core, place: Place, gain: Array, tally: Array | None, domains: Array | None, shape: int, selection: int,
+    later: bool,
+) -> bool:  # fmt: skip
     """Counting sort of the candidates by weight, then units are given in that order, then rows are made by id."""
     if tally is None:
         return False
@@ -212,6 +236,8 @@ def _place_weighed(
             machines[tally[weight]]["order"] = machine
             tally[weight] += 1
         machine = _next_candidate(place, machine + 1, later)
+    if _is_local(domains, place.shapes, shape) and not _keep_to_one_part(place, domains, candidates, shape):
+        return False
     wanted = _give_units(place, candidates, place.shapes[shape]["units"], selection == SPREAD)
     if wanted > 0:
         return False
@@ -221,6 +247,29 @@ def _place_weighed(
             _append(core, place, machine, machines[machine]["given"])
         machine = _next_candidate(place, machine + 1, later)
     return True
+
+
+@compiled
+def _keep_to_one_part(place: Place, domains: Array | None, candidates: int, shape: int) -> bool:
+    """Let units fit only in the part of the network that is the first, in the order of machines, to have room."""
+    if domains is None:
+        return False
+    machines = place.machines
+    for domain in range(len(domains)):
+        domains[domain]["room"] = 0
+    part = -1
+    for at in range(candidates):
+        machine = machines[at]["order"]
+        domain = machines[machine]["domain"]
+        domains[domain]["room"] += machines[machine]["fit"]
+        if domains[domain]["room"] >= place.shapes[shape]["units"]:
+            part = domain
+            break
+    for at in range(candidates):
+        machine = machines[at]["order"]
+        if machines[machine]["domain"] != part:
+            machines[machine]["fit"] = 0
+    return part >= 0
 
 
 @compiled

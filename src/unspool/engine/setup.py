@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.bitset import add, empty_bitset, word_count
-from unspool.engine.domains import domains_of, fewest_parts
+from unspool.engine.domains import domains_of, fewest_parts, local_shapes, within_parts
 from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
 from unspool.engine.meter import grow_meter, meter_on
 from unspool.engine.plans import rows_to_plan
@@ -102,6 +102,7 @@ def pose(
     if platform.cloud is not None:
         workload = on_whole_machines(workload)
     asked = shapes_of(workload, platform) if platform.cloud is None else shapes_in_cloud(workload, platform)
+    asked = within_parts(asked, platform)
     if keeps_all:
         asked = replace(asked, unusable=(None,) * len(asked.unusable))
     reasons = np.array([reason is not None for reason in asked.unusable], bool)[asked.shape_of_job]
@@ -134,7 +135,8 @@ def _is_countable(asked: Asked, platform: Platform) -> bool:
     """Whether any free cores will do for any job, so that fitting is a question of their number alone."""
     cores_only = (asked.need[:, 1:] == 0.0).all() and (asked.need[:, 0] == 1.0).all() and not asked.licence_need.any()
     may_share = not asked.distinct.any() or all(group.machine.cores == 1 for group in platform.groups)
-    return bool(cores_only and may_share and asked.allowed.all() and platform.selection not in ("contiguous", "local"))
+    anywhere = platform.selection not in ("contiguous", "local") and not local_shapes(asked, platform).any()
+    return bool(cores_only and may_share and asked.allowed.all() and anywhere)
 
 
 def _jobs(workload: Workload, asked: Asked, used: Array, estimate: Array, kill_at_walltime: bool) -> Array:
@@ -207,11 +209,14 @@ def _place(asked: Asked, platform: Platform, jobs: int) -> Place:
     licence = np.array([float(count) for count in platform.licences.values()])
     tally = None
     domains = None
-    if platform.selection in ("nearby", "local"):
+    local = local_shapes(asked, platform)
+    if platform.selection in ("nearby", "local") or local.any():
         machines["domain"] = domains_of(platform)
         domains = np.zeros(int(machines["domain"].max(initial=0)) + 1, DOMAIN)
-        shapes["parts"] = fewest_parts(asked, capacity, machines) if platform.selection == "local" else len(domains)
-    elif platform.selection not in ("first", "contiguous"):
+        shapes["parts"] = fewest_parts(asked, platform) if platform.selection == "local" else len(domains)
+        shapes["parts"][local] = 1
+        shapes["local"] = local
+    if platform.selection not in ("first", "contiguous", "nearby", "local"):
         tally = np.zeros(max(group.machine.cores for group in platform.groups) + 1, np.int64)
     return Place(
         machines, bits, least, free, free.sum(axis=0), shapes, asked.need, asked.allowed, licence, asked.licence_need,

@@ -167,6 +167,7 @@ SHAPE = np.dtype(
         ("failed", "i8"),  # value of `releases` at which it last found no room
         ("refused", "i8"),  # value of `releases` + `attempts` at which it would last have delayed the head
         ("parts", "i8"),  # of the network that it may be in at the most
+        ("local", "i8"),  # 1: that is one, however machines are chosen
     ],
     align=True,
 )

@@ -50,12 +50,17 @@ class MachineGroup:
 
 @dataclass(frozen=True)
 class Partition:
-    """A named part of the platform: the groups whose machines its jobs may use."""
+    """A named part of the platform: the groups whose machines its jobs may use.
+
+    If it is `local`, all machines of a job are in one part of the network (see `engine/domains.py`), whichever has room
+    when the job starts.
+    """
 
     name: str
     groups: tuple[str, ...]
     default: bool = False
     priority: float = 0.0
+    local: bool = False
 
 
 @dataclass(frozen=True)

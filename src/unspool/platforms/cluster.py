@@ -72,6 +72,7 @@ class _Partition(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     machines: list[str]
     default: bool = False
     priority: float = 0.0
+    local: bool = False
 
 
 class _Cluster(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -141,7 +142,7 @@ def describe(platform: Platform) -> dict[str, Any]:
         name=platform.name,
         pool=platform.cores if platform.is_pool else None,
         machines=[] if platform.is_pool else [_entry(group) for group in platform.groups],
-        partitions=[_Partition(p.name, list(p.groups), p.default, p.priority) for p in platform.partitions],
+        partitions=[_Partition(p.name, list(p.groups), p.default, p.priority, p.local) for p in platform.partitions],
         licences=dict(platform.licences),
         selection=platform.selection,
         qos=dict(platform.qos),
@@ -222,7 +223,7 @@ def _with_machines(cluster: _Cluster) -> Platform:
     groups = _groups(cluster.machines)
     return Platform(
         groups,
-        tuple(Partition(p.name, tuple(p.machines), p.default, p.priority) for p in cluster.partitions),
+        tuple(Partition(p.name, tuple(p.machines), p.default, p.priority, p.local) for p in cluster.partitions),
         cluster.licences,
         cluster.selection,
         name=cluster.name or "",

@@ -7,6 +7,7 @@ from os import PathLike, fspath
 
 import numpy as np
 
+from unspool.engine.domains import local_shapes
 from unspool.errors import InputError, UnknownName
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -185,6 +186,7 @@ def _any_cores_do(found: Match, platform: Platform) -> bool:
         and bool((asked.need[:, 0] == 1.0).all())
         and (one_core or not asked.distinct.any())
         and platform.selection not in ("contiguous", "local")
+        and not local_shapes(asked, platform).any()
     )
 
 

@@ -122,7 +122,9 @@ def _of_machines(platform: Platform, place: Place, shape: int) -> Shortage:
             if _units(place, shape, asked, elsewhere) >= units:
                 what = _partition(platform, partition)
             return Shortage("no room", what, (amount,))
-        return Shortage("no room", "neighbouring machines")
+        return Shortage(
+            "no room", "one part of the network" if place.shapes[shape]["local"] else "neighbouring machines"
+        )
     amounts = tuple(_amount(place, shape, resource, names[resource], may_use) for resource in short)
     if all(_units(place, shape, [resource], elsewhere) >= units for resource in short):
         return Shortage("no room", _partition(platform, partition), amounts)

@@ -79,6 +79,11 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
             raise DecisionError(f"{_name(decision)} {_when(engine)}: {given} units on machine {machine}: {fit} fit")
     if sum(units_on.values()) != units and not may_differ(engine, job, decision):
         raise DecisionError(f"{_name(decision)}: {sum(units_on.values())} units placed; the job has {units}")
+    parts = {int(place.machines[machine]["domain"]) for machine in units_on}
+    if place.shapes[shape]["local"] and len(parts) > 1:
+        raise DecisionError(
+            f"{_name(decision)}: its machines are in {len(parts)} parts of the network; its partition allows one"
+        )
     licences = place.licence_need[shape] > place.licence
     if licences.any():
         raise DecisionError(f"{_name(decision)} {_when(engine)}: the licences that it takes are not free")

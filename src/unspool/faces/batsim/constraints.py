@@ -1,7 +1,7 @@
 """Which machines a job may use, from its free fields, for policies that are built in.
 
 `machines` lists them, `properties` (or `machine_property`) says what hosts must have, and `must_be_local` that all of
-them be in one zone. Jobs of the same machines share a partition of the platform.
+them be in one zone, whichever has room when the job starts. Jobs that may use the same machines share a partition.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from unspool.engine.setup import estimates_of
 from unspool.errors import InputError, shown
 from unspool.model.network import Host
 from unspool.model.platform import MachineGroup, Partition, Platform
@@ -34,6 +33,14 @@ _PROBLEMS = 5  # that an error tells
 Machines = frozenset[int]
 
 
+class _Chosen(NamedTuple):
+    """The machines that a job may use, its priority as its own partition has it, and whether they are in one zone."""
+
+    machines: Machines
+    priority: float
+    local: bool
+
+
 @dataclass(frozen=True)
 class Constrained:
     """Jobs with the partition that each must run on, the platform with those, and why some jobs can never run."""
@@ -44,11 +51,7 @@ class Constrained:
 
 
 def constrained(workload: Workload, platform: Platform) -> Constrained:
-    """Give every job that may not use all machines a partition of those that it may use.
-
-    A job that must be local is given a zone in the order of submission: of the zones with enough machines for it the
-    one to which least work (machines times estimate) has been given so far for each machine, of equal ones the first.
-    """
+    """Give every job that may not use all machines, or not any together, a partition of those that it may use."""
     details = workload.column("details")
     asking = details.str.contains(_ASKS).fill_null(False).arg_true()
     if not len(asking):
@@ -80,9 +83,8 @@ class _Choice:
         self.workload, self.platform = workload, platform
         self.problems: list[str] = []
         self._reasons: dict[str, str] = {}
-        self._chosen: dict[int, tuple[Machines, float]] = {}
+        self._chosen: dict[int, _Chosen] = {}
         self._known: dict[str, tuple[Machines, str]] = {}
-        self._given: dict[str, float] = {}
         hosts = () if platform.network is None else platform.network.hosts[: platform.machine_count]
         self._hosts: tuple[Host, ...] = hosts
         self._by_name = {host.name: at for at, host in enumerate(hosts)}
@@ -90,10 +92,6 @@ class _Choice:
         self._sizes = pl.select(pl.coalesce(workload.column("machines"), workload.table["cores"])).to_series()
         self._partitions = workload.column("partition")
         self._properties: list[dict[str, str]] = [{**host.zone_properties, **host.properties} for host in hosts]
-
-    @cached_property
-    def _estimates(self) -> Any:
-        return estimates_of(self.workload)[0]
 
     @cached_property
     def _zones(self) -> dict[str, Machines]:
@@ -118,16 +116,15 @@ class _Choice:
         except InputError as error:
             self.problems.append(f"job '{shown(job_id)}': {error}")
             return
+        most, found = len(machines), f"{len(machines)} such"
         if is_local:
-            machines = self._local(machines, size, float(self._estimates[at]))
-            what += " in one zone"
-        if len(machines) < size or not machines:
-            most = max((len(zone & self._everywhere(partition)) for zone in self._zones.values()), default=0)
-            found = f"at most {most} in a zone" if is_local else f"{len(machines)} such"
+            most = max(len(zone & machines) for zone in self._zones.values())
+            found, what = f"at most {most} in a zone", f"{what} in one zone"
+        if most < size or not machines:
             self._reasons[job_id] = f"asks for {size} machines{what}; the platform has {found}"
             machines = frozenset()
         named = {p.name: p.priority for p in self.platform.partitions}
-        self._chosen[at] = (machines, named.get(partition, 0.0))
+        self._chosen[at] = _Chosen(machines, named.get(partition, 0.0), is_local and len(self._zones) > 1)
 
     def _eligible(self, asked: Mapping[str, Any], partition: str | None) -> tuple[Machines, str]:
         """The machines that have what is asked for, zones apart, and how that reads."""
@@ -162,37 +159,26 @@ class _Choice:
                 )
         return frozenset(found)
 
-    def _local(self, machines: Machines, size: int, estimate: float) -> Machines:
-        """The machines of the zone that the job is given; none if no zone has enough."""
-        best: tuple[float, str] | None = None
-        for name, zone in self._zones.items():
-            load = self._given.get(name, 0.0) / len(zone)
-            if len(zone & machines) >= size and (best is None or load < best[0]):
-                best = load, name
-        if best is None:
-            return frozenset()
-        self._given[best[1]] = self._given.get(best[1], 0.0) + size * estimate
-        return self._zones[best[1]] & machines
-
     def made(self) -> Constrained:
         """Partitions for the sets of machines, groups cut so that each is whole in them, and the jobs' partitions."""
-        names = {chosen: _partition_name(*chosen) for chosen in dict.fromkeys(self._chosen.values())}
+        names = {chosen: _partition_name(chosen) for chosen in dict.fromkeys(self._chosen.values())}
         column = pl.Series("partition", self._partitions, dtype=pl.String)
         column = column.scatter(list(self._chosen), [names[chosen] for chosen in self._chosen.values()])
         table = self.workload.table.with_columns(column)
         return Constrained(replace(self.workload, table=table), _parted(self.platform, names), self._reasons)
 
 
-def _partition_name(machines: Machines, priority: float) -> str:
-    name = f"machines {format_intervals(machines)}" if machines else "no machines"
-    return f"{name}, priority {priority:g}" if priority else name
+def _partition_name(chosen: _Chosen) -> str:
+    name = f"machines {format_intervals(chosen.machines)}" if chosen.machines else "no machines"
+    name += " in one zone" if chosen.local else ""
+    return f"{name}, priority {chosen.priority:g}" if chosen.priority else name
 
 
-def _parted(platform: Platform, names: Mapping[tuple[Machines, float], str]) -> Platform:
+def _parted(platform: Platform, names: Mapping[_Chosen, str]) -> Platform:
     """The platform with a partition for each set of machines, and its groups cut at their edges."""
     owners: list[list[int]] = [[] for _ in range(platform.machine_count)]
-    for number, (machines, _) in enumerate(names):
-        for machine in machines:
+    for number, chosen in enumerate(names):
+        for machine in chosen.machines:
             owners[machine].append(number)
     groups: list[MachineGroup] = []
     pieces: dict[str, list[str]] = {}
@@ -213,8 +199,8 @@ def _parted(platform: Platform, names: Mapping[tuple[Machines, float], str]) -> 
                 members[number].append(name)
     old = [replace(p, groups=tuple(part for name in p.groups for part in pieces[name])) for p in platform.partitions]
     new = [
-        Partition(name, tuple(part), priority=priority)
-        for ((_, priority), name), part in zip(names.items(), members, strict=True)
+        Partition(name, tuple(part), priority=chosen.priority, local=chosen.local)
+        for (chosen, name), part in zip(names.items(), members, strict=True)
     ]
     return replace(platform, groups=tuple(groups), partitions=(*old, *new))
 
