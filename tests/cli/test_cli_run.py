@@ -202,8 +202,8 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
         (["three.csv", "-p", "4", "-c", "bad.toml"], "bad.toml: is not TOML: Invalid value (at end of document)"),
         (["three.csv", "-p", "4", "-c", "unknown.toml"],
          "unknown.toml: unknown setting 'polcy'; did you mean 'policy'? "
-         "Known: catalogue, columns, energy, format, kill_at_walltime, on_loss, outages, platform, policy, seed, "
-         "selection, workload"),
+         "Known: catalogue, columns, energy, format, kill_at_walltime, missing_routes, on_loss, outages, platform, "
+         "policy, seed, selection, workload"),
         (["three.csv", "-p", "4", "-c", "nofile.toml"], "nofile.toml: cannot be read: No such file or directory"),
         (["three.csv", "-p", "4", "--set", "seed"], "--set seed: expected KEY=VALUE, as in seed=1"),
         (["three.csv", "-p", "4", "--set", "seed=x"], "setting seed: expected int, got str"),
