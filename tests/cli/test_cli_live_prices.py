@@ -229,6 +229,28 @@ def test_the_latest_spot_price_of_each_zone_counts():
     assert zone_prices(history) == {"c5.large": {"a": 0.7, "b": 0.2}}
 
 
+@pytest.mark.parametrize(
+    ("region", "others"),
+    [
+        ({"us-east-1a": 1.7, "us-east-1f": 1.8}, {"us-east-1-bos-1a": 0.34, "us-east-1-wl1-bos-wlz-1": 9.0}),
+        ({"us-gov-west-1b": 1.7}, {"us-west-2-lax-1a": 0.2}),
+        ({"use1-az4": 1.7, "use1-az6": 1.8}, {"use1-atl2-az1": 0.34, "use1-wl1-bos-wlz1": 9.0}),
+    ],
+)
+def test_local_zones_and_wavelength_zones_are_no_zones_of_the_region(region, others):
+    key = "AvailabilityZoneId" if any("-az" in zone for zone in region) else "AvailabilityZone"
+    history = [
+        {"InstanceType": "r6i.8xlarge", key: zone, "Timestamp": 1, "SpotPrice": str(usd)}
+        for zone, usd in {**others, **region}.items()
+    ]
+    assert zone_prices(history) == {"r6i.8xlarge": region}
+
+
+def test_a_type_that_only_a_local_zone_has_has_no_spot_price():
+    entry = {"InstanceType": "t3.large", "AvailabilityZone": "us-east-1-bos-1a", "Timestamp": 1, "SpotPrice": "0.1"}
+    assert zone_prices([entry]) == {}
+
+
 def test_plans_for_anything_but_the_use_of_instances_do_not_count():
     assert plan_rates([rate("c5.large", "SageMaker", 1, "No Upfront", 1.0)]) == {}
     assert plan_rates([rate("c5.large", "Compute", 1, "No Upfront", 1.0, "DedicatedUsage")]) == {}

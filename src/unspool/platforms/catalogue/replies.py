@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,8 @@ _YEAR_HOURS = 8760.0
 _YEAR_S = 31_536_000
 _PLANS = {"EC2Instance": "EC2 SP", "Compute": "Compute SP"}
 _ARCHITECTURES = ("x86_64", "arm64")
+# us-east-1a and use1-az4 are zones of the region; us-east-1-bos-1a, us-east-1-wl1-bos-wlz-1 and use1-atl2-az1 are not.
+_ELSEWHERE = re.compile(r"[a-z-]+-\d+-.+|[a-z]+\d+-[a-z]+\d*-.+")
 
 
 @dataclass
@@ -106,11 +109,16 @@ def _usd(offer: Mapping[str, Any]) -> tuple[float | None, float | None]:
 
 
 def zone_prices(history: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Spot prices by type and zone from entries of `SpotPriceHistory`; of several the latest counts."""
+    """Spot prices by type and zone from entries of `SpotPriceHistory`; of several the latest counts.
+
+    Local Zones and Wavelength Zones are left out: they are other places, with prices of their own.
+    """
     latest: dict[str, dict[str, tuple[Any, float]]] = {}
     for entry in history:
-        zones = latest.setdefault(clean_name(entry["InstanceType"]), {})
         zone = str(entry.get("AvailabilityZone") or entry.get("AvailabilityZoneId"))
+        if _ELSEWHERE.fullmatch(zone):
+            continue
+        zones = latest.setdefault(clean_name(entry["InstanceType"]), {})
         if zone not in zones or zones[zone][0] < entry["Timestamp"]:
             zones[zone] = (entry["Timestamp"], float(entry["SpotPrice"]))
     return {name: {zone: usd for zone, (_, usd) in zones.items()} for name, zones in latest.items()}
