@@ -7,7 +7,7 @@ def test_types_are_listed_with_their_prices_and_the_date(unspool):
     said = unspool("catalogue", "list", "--region", "us-east-1", "--prefix", "c7i.l", "--prefix", "P4D")
     assert said.code == 0
     row = " ".join(said.out.split("\n")[2].split())
-    assert row == "c7i.large us-east-1 1 2 4 GiB 3.2 x86_64 0.08925 0.0325 0.03165 0.018"
+    assert row == "c7i.large us-east-1 1 2 4 GiB 3.2 x86_64 0.08925 0.0325 0.0318 0.0313"
     assert "8 A100" in said.out
     assert said.out.endswith("\n2 types; US dollars an hour, prices of 2026-08-22; the catalogue that ships\n")
 

@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from unspool.platforms.catalogue.selection import TypeRules, select
 from unspool.platforms.catalogue.tables import LAYOUTS
 
 CASES = Path(os.environ.get("UNSPOOL_CASES", Path(__file__).parents[3] / "shared" / "cases")) / "cloud"
+DATA = Path(os.environ.get("UNSPOOL_DATA", CASES.parents[1] / "data")) / "clouds"
 GIB = 2**30
 
 OURS = """\
@@ -67,9 +69,9 @@ def test_what_ships_has_the_facts_of_the_table_that_it_was_made_from():
         assert each.memory_bytes == float(row["memory_gib"]) * GIB
         assert (each.architecture, each.ghz) == (row["arch"], float(row["sustained_ghz"]))
         assert (each.gpus, each.gpu) == (int(row["gpu_count"]), row["gpu_name"])
-        assert each.on_demand == float(row["on_demand_usd_h"])
-        prices = {which: row[f"spot_{which}_usd_h"] for which in ("max", "median", "min")}
-        assert each.spot == {which: float(price) for which, price in prices.items() if price}
+        # The table rounds some prices on demand, and has spot prices of Local Zones: those are compared below.
+        assert each.on_demand == pytest.approx(float(row["on_demand_usd_h"]), abs=6e-5)
+        assert bool(each.spot) == bool(row["spot_max_usd_h"])
         assert each.price_date == row["price_date"]
 
 
@@ -77,7 +79,43 @@ def test_what_ships_is_in_every_region_what_the_large_table_says():
     every = {(each.region, each.name): each for each in read_catalogue(case("ec2_catalogue.csv")).types}
     shipped = read_catalogue()
     assert len(shipped.types) == 1161
-    assert [each for each in shipped.types if every[each.region, each.name] != each] == []
+    for each in shipped.types:
+        told = every[each.region, each.name]
+        assert each.on_demand == pytest.approx(told.on_demand, abs=6e-5)
+        assert replace(each, on_demand=told.on_demand, spot=told.spot) == told
+
+
+def test_every_row_that_ships_is_that_of_the_checked_prices():
+    """No price of a Local Zone, and no price on demand that is rounded."""
+    path = DATA / "ec2.csv.gz"
+    if not path.exists():
+        pytest.skip("clouds/ec2.csv.gz is not here; UNSPOOL_DATA says where shared data are")
+    every = {(each.region, each.name): each for each in read_catalogue(path).types}
+    shipped = read_catalogue().types
+    assert len(shipped) == 1161
+    assert [each for each in shipped if each != every[each.region, each.name]] == []
+
+
+def _is_odd(each):
+    """Whether zones of one region hardly differ so much: a price of a Local Zone can be a fifth or three times as high.
+
+    In the 1,140 rows with prices of zones of the region alone the median is at most 2.3 times the least price, the
+    highest at most 3.1 times the median, and none is above that on demand but for its last digit.
+    """
+    low, middle, high = (each.spot[which] for which in ("min", "median", "max"))
+    return middle > 2.5 * low or high > 3.3 * middle or high > each.on_demand + 5.1e-5
+
+
+def test_spot_prices_that_ship_differ_no_more_than_those_of_zones_of_a_region():
+    assert [(each.region, each.name) for each in read_catalogue().types if each.spot and _is_odd(each)] == []
+
+
+@pytest.mark.parametrize(
+    ("low", "middle", "high", "on_demand"),
+    [(0.3443, 1.8532, 2.016, 2.016), (0.553, 2.06185, 2.3136, 4.608), (1.3635, 2.017, 7.68, 6.144)],
+)
+def test_prices_of_local_zones_that_shipped_once_are_odd(low, middle, high, on_demand):
+    assert _is_odd(replace(FLEET.types[0], spot={"min": low, "median": middle, "max": high}, on_demand=on_demand))
 
 
 def test_what_ships_has_200_types_priced_and_dated():
