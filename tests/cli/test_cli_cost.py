@@ -100,6 +100,23 @@ def test_instances_of_several_architectures_are_noted(unspool, write):
     assert "architectures" not in unspool("cost", small, *given[:4]).err
 
 
+def test_machines_that_cost_nothing_are_noted_wherever_the_bill_is_told(unspool, write):
+    log = write("log.csv", "job_id,submit_time,run_time,cores\na,0,60,1\n")
+    config = write("c.yml", "ComputeClusterModel: {OnPremises: [{Name: node, Cores: 4, HourlyCost: 0}]}\n")
+    told = "on premises: HourlyCost of node is 0, so its use is free of charge"
+    said = unspool("cost", log, "-c", config, "-o", "out")
+    assert (said.code, said.err.count(told)) == (0, 1)
+    assert told in json.loads(Path("out/summary.json").read_text())["notes"]
+    assert told in Path("out/report.html").read_text()
+
+
+def test_machines_on_premises_without_a_price_are_refused(unspool, write):
+    log = write("log.csv", "job_id,submit_time,run_time,cores\na,0,60,1\n")
+    said = unspool("cost", log, "-c", write("c.yml", "ComputeClusterModel: {OnPremises: [{Cores: 4}]}\n"))
+    assert said.code == 2
+    assert "OnPremises[0].HourlyCost: is missing; give US dollars an hour" in said.err
+
+
 def test_each_note_is_told_once_whoever_made_it(unspool, write):
     write("c.yml", "ComputeClusterModel: {ReservedInstances: [{c7i.large: 1}]}\n")
     log = write("log.csv", "job_id,submit_time,run_time,cores,depends_on\na,0,60,1,x\n")

@@ -67,7 +67,7 @@ ComputeClusterModel:
   ReservedDiscount: 0.4
   OnPremises:
     - {Name: thin, Count: 10, Cores: 16, MemoryGiB: 64, HourlyCost: 0.5}
-    - {Cores: 64, GPUs: 4, Billing: always}
+    - {Cores: 64, GPUs: 4, HourlyCost: 0, Billing: always}
   Billing: used
   Burst: {after: '10:00'}
   MaxInstances: {c1: 5, all: 9}
@@ -274,8 +274,22 @@ KNOWN = "Known: ComputeClusterModel, Jobs, consumption_model_mapping, instance_m
             ": key ComputeClusterModel.ReservedInstances[1]: C5.large stands twice; give one number",
         ),
         (
-            "ComputeClusterModel: {OnPremises: [{Name: a, Cores: 1}, {Name: a, Cores: 2}]}",
+            "ComputeClusterModel: {OnPremises: [{Name: a, Cores: 1, HourlyCost: 1}, {Name: a, Cores: 2}]}",
             ": key ComputeClusterModel.OnPremises[1].Name: 'a' stands twice; give each its own",
+        ),
+        (
+            "ComputeClusterModel: {OnPremises: [{Cores: 1, HourlyCost: 1}, {Name: b, Cores: 2}]}",
+            ": key ComputeClusterModel.OnPremises[1].HourlyCost: is missing; give US dollars an hour of each machine, "
+            "as in {Name: node, Count: 100, Cores: 64, MemoryGiB: 256, HourlyCost: 0.9}, or 0 if they cost nothing",
+        ),
+        (
+            "ComputeClusterModel: {OnPremises: [{Cores: 1, HourlyCost: }]}",
+            ": key ComputeClusterModel.OnPremises[0].HourlyCost: is missing; give US dollars an hour of each machine, "
+            "as in {Name: node, Count: 100, Cores: 64, MemoryGiB: 256, HourlyCost: 0.9}, or 0 if they cost nothing",
+        ),
+        (
+            "ComputeClusterModel: {ReservedInstances: {c5.large: 1, C5.large: 2}}",
+            ": key ComputeClusterModel.ReservedInstances: C5.large stands twice; give one number",
         ),
         ("[1, 2]", ": expected `object`, got `array`"),
         ("a: [", ": not valid YML: line 1: expected the node content, but found '<stream end>'"),
@@ -371,11 +385,29 @@ def test_reserved_instances_have_the_price_of_their_term_or_discount(read, keys,
     assert config.notes(CATALOGUE) == ("1 of 3 types left out: the catalogue has no price of them", note)
 
 
+def test_reserved_instances_as_a_mapping_are_a_list_of_one(read):
+    one, other = (
+        read(f"ComputeClusterModel: {{ReservedInstances: {text}}}") for text in ("{c1.large: 2}", "[{c1.large: 2}]")
+    )
+    assert one == other
+    assert one.reserved == {"c1.large": 2}
+    assert read("ComputeClusterModel: {ReservedInstances: {c1.large: 2, m1.large: 1}}").reserved == {
+        "c1.large": 2, "m1.large": 1,
+    }  # fmt: skip
+
+
+def test_machines_on_premises_that_cost_nothing_are_noted(read):
+    free, paid, none = "Name: free, HourlyCost: 0", "HourlyCost: 0.5", "Name: none, Count: 0, HourlyCost: 0"
+    servers = ", ".join(f"{{Cores: 4, {each}}}" for each in (free, paid, none))
+    config = read(f"{ALL}ComputeClusterModel: {{OnPremises: [{servers}]}}")
+    assert config.notes(CATALOGUE)[1:] == ("on premises: HourlyCost of free is 0, so its use is free of charge",)
+
+
 @pytest.mark.parametrize(
     ("burst", "after_s"), [("cheapest", 0.0), ("never", math.inf), ("{after: '10:00'}", 600.0), ("{after: 90}", 90.0)]
 )
 def test_when_jobs_burst(read, burst, after_s):
-    text = f"{ALL}ComputeClusterModel: {{Burst: {burst}, OnPremises: [{{Cores: 4}}]}}"
+    text = f"{ALL}ComputeClusterModel: {{Burst: {burst}, OnPremises: [{{Cores: 4, HourlyCost: 1}}]}}"
     assert read(text).platform(CATALOGUE).cloud.burst_after_s == after_s
 
 
@@ -406,7 +438,7 @@ RESERVED = "key ComputeClusterModel.ReservedInstances"
         ),
         ("MaxVcpus: {c2: 4}", "key ComputeClusterModel.MaxVcpus: the catalogue has no family 'c2'; did you mean 'c1'?"),
         (
-            "OnPremises: [{Name: c1.large, Cores: 4}], ReservedInstances: [{c1.large: 1}]",
+            "OnPremises: [{Name: c1.large, Cores: 4, HourlyCost: 1}], ReservedInstances: [{c1.large: 1}]",
             "'c1.large' is both on premises and reserved; rename the servers",
         ),
     ],

@@ -60,7 +60,7 @@ def test_an_uploaded_configuration_fills_the_form_and_comes_out_again(uploads, t
     file.write_text(
         "instance_mapping: {region_name: us-east-1, instance_prefix_list: [c7i, m7i]}\n"
         "ComputeClusterModel: {IdleTime: '7:30', ShareInstances: true, MaxInstances: {c7i: 2, all: 9}, Burst: "
-        "{after: '10:00'}, OnPremises: [{Cores: 8, Count: 2}]}\n"
+        "{after: '10:00'}, OnPremises: [{Cores: 8, Count: 2, HourlyCost: 1}]}\n"
     )
     values = values_of_configuration(Upload("x", "configuration", "config.yml", str(file), 1))
     assert values["ComputeClusterModel.IdleTime"] == "7:30"

@@ -38,6 +38,7 @@ _BURSTS = {"never": math.inf, "cheapest": 0.0}
 _GIB = 2**30
 _LONGEST_S = 1e9
 _CLUSTER = "ComputeClusterModel"
+_NODE = "{Name: node, Count: 100, Cores: 64, MemoryGiB: 256, HourlyCost: 0.9}"
 
 
 @dataclass(frozen=True)
@@ -224,11 +225,14 @@ def _limits(given: int | dict[str, int] | None) -> Limits:
 
 
 def _reserved(cluster: ClusterKeys, place: str) -> Mapping[str, int]:
+    """How many of each type: from a list of mappings, or from one mapping."""
     counts: dict[str, int] = {}
-    for at, entry in enumerate(cluster.ReservedInstances):
+    given = cluster.ReservedInstances
+    entries = {"": given} if isinstance(given, dict) else {f"[{at}]": entry for at, entry in enumerate(given)}
+    for at, entry in entries.items():
         for name, count in entry.items():
             if (kind := clean_name(name)) in counts:
-                raise InputError(f"{place}.ReservedInstances[{at}]: {shown(name)} stands twice; give one number")
+                raise InputError(f"{place}.ReservedInstances{at}: {shown(name)} stands twice; give one number")
             counts[kind] = count
     return MappingProxyType({name: count for name, count in counts.items() if count})
 
@@ -239,11 +243,16 @@ def _servers(cluster: ClusterKeys, place: str) -> tuple[Server, ...]:
         name = entry.Name or ("on-premises" if not at else f"on-premises-{at + 1}")
         if name in servers:
             raise InputError(f"{place}.OnPremises[{at}].Name: '{shown(name)}' stands twice; give each its own")
-        servers[name] = _server(entry, name, cluster.Billing)
+        servers[name] = _server(entry, name, cluster.Billing, f"{place}.OnPremises[{at}]")
     return tuple(server for server in servers.values() if server.count)
 
 
-def _server(entry: OnPremisesKeys, name: str, billing: str) -> Server:
+def _server(entry: OnPremisesKeys, name: str, billing: str, place: str) -> Server:
+    if entry.HourlyCost is None:
+        raise InputError(
+            f"{place}.HourlyCost: is missing; give US dollars an hour of each machine, as in {_NODE}, "
+            "or 0 if they cost nothing"
+        )
     memory = round(entry.MemoryGiB * _GIB)
     return Server(name, entry.Count, entry.Cores, memory, entry.GPUs, entry.HourlyCost, entry.Billing or billing)
 

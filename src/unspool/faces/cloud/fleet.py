@@ -77,11 +77,16 @@ def _offered(config: CostConfig, catalogue: Catalogue) -> tuple[Catalogue, Selec
 
 
 def fleet_notes(config: CostConfig, catalogue: Catalogue) -> tuple[str, ...]:
-    """What was noticed in choosing types, and which price each reserved type has."""
+    """What was noticed in choosing types, which price each reserved type has, and which machines have none."""
     catalogue, selection = _offered(config, catalogue)
     types = _reserved_types(config, catalogue, selection.region)
     priced = ((each.name, *reserved_price(config, each)) for each, _ in types)
-    return (*selection.notes, *(f"reserved {name}: ${price:g} an hour, {how}" for name, price, how in priced))
+    free = (shown(server.name) for server in config.on_premises if not server.usd_per_hour)
+    return (
+        *selection.notes,
+        *(f"reserved {name}: ${price:g} an hour, {how}" for name, price, how in priced),
+        *(f"on premises: HourlyCost of {name} is 0, so its use is free of charge" for name in free),
+    )
 
 
 def instance_type(config: CostConfig, each: CatalogueType) -> InstanceType:

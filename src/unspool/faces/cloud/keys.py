@@ -76,7 +76,7 @@ class OnPremisesKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     Name: str | None = None
     Count: _Machines = 1
     MemoryGiB: _GiB = 0.0
-    HourlyCost: _Number = 0.0
+    HourlyCost: _Number | None = None  # without one it is refused, with an example
     GPUs: _Count = 0
     Billing: _Billing | None = None
 
@@ -132,7 +132,7 @@ class ClusterKeys(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     MaxSpotRetries: _Count = 3
     CheckpointInterval: _Duration | None = None
     MinimumBilledSeconds: _Number = 60.0
-    ReservedInstances: tuple[dict[str, _Machines], ...] = ()
+    ReservedInstances: tuple[dict[str, _Machines], ...] | dict[str, _Machines] = ()
     ReservedTerm: str | None = None
     ReservedDiscount: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     OnPremises: tuple[OnPremisesKeys, ...] = ()
