@@ -148,6 +148,14 @@ def test_over_a_limit_jobs_queue():
     assert starts(run(jobs((0, 60, 1, 1), (0, 60, 1, 1)), platform, "cheapest-fit")) == {"a": 120.0, "b": 180.0}
 
 
+@pytest.mark.parametrize(("frequency_s", "start"), [(0.0, 120.0), (120.0, 240.0)])
+def test_what_an_idle_stop_frees_under_a_limit_waits_for_the_next_tick_where_there_are_ticks(frequency_s, start):
+    """The small instance of a is stopped at 120, an instant that is a tick; jobs are placed before machines stop."""
+    platform = cloud(SMALL, WIDE, max_instances=Limits(1), boot_s=0.0, idle_s=60.0, frequency_s=frequency_s)
+    result = run(jobs((0, 60, 1, 1), (1, 60, 4, 1)), platform, "cheapest-fit")
+    assert starts(result) == {"a": 0.0, "b": start}
+
+
 def test_under_a_limit_of_a_family_the_next_type_in_price_is_started():
     platform = cloud(SMALL, WIDE, max_vcpus=Limits(None, {"c5": 2}))
     result = run(jobs((0, 60, 1, 4), (0, 60, 1, 4)), platform, "cheapest-fit")
@@ -167,6 +175,38 @@ def test_reclaim_ends_the_attempt_on_all_hosts_and_the_others_stay():
     summary = costs_of(result, log).summary
     assert summary["lost_core_hours"] == pytest.approx(2 * first[1] / 3600)
     assert (summary["reclaimed"], summary["retries"]) == (len(lost), 1)
+
+
+@pytest.mark.parametrize(
+    ("retries", "plans"),
+    [(0, ["on-demand"]), (1, ["spot", "on-demand"]), (2, ["spot", "spot", "on-demand"])],
+)
+def test_job_goes_on_demand_after_so_many_reclaims(retries, plans):
+    """Half an hour is longer than any of these spot instances lives; after none, one or two of them it runs through."""
+    rules = {"spot_rules": (SpotRule(),), "reclaim_per_minute": 0.2, "boot_s": 0.0, "frequency_s": 0.0, "idle_s": 0.0}
+    platform = cloud(SMALL, max_spot_retries=retries, **rules)
+    result = run(jobs((0, 1800, 1, 1)), platform, "cheapest-fit", seed=3)
+    assert result.machines["plan"].to_list() == plans
+    assert result.attempts["how"].to_list() == ["lost"] * retries + ["completed"]
+    lost_s = max(result.attempts["finish_time"][:retries], default=0.0)
+    assert result.jobs.select("start_time", "finish_time").row(0) == (lost_s, lost_s + 1800.0)
+
+
+def test_without_retries_nothing_that_could_be_reclaimed_runs_on_spot_if_it_can_run_on_demand():
+    only_spot = InstanceType("x1.huge", "x1", 8, 16, 64 * GIB, spot_usd_per_hour=0.5)
+    log = jobs((0, 60, 1, 1), (0, 60, 8, 8))
+    plans = {}
+    for rate in (1e-6, 0.0):
+        platform = cloud(SMALL, only_spot, max_spot_retries=0, spot_rules=(SpotRule(),), reclaim_per_minute=rate)
+        machines = run(log, platform, "cheapest-fit").machines
+        plans[rate] = dict(machines.select("started_for", "plan").rows())
+    assert plans == {1e-6: {"a": "on-demand", "b": "spot"}, 0.0: {"a": "spot", "b": "spot"}}
+
+
+def test_without_retries_no_predictor_says_that_a_job_runs_on_spot():
+    platform = cloud(SMALL, max_spot_retries=0, spot_rules=(SpotRule(),))
+    machines = run(jobs((0, 60, 1, 1)), platform, "cheapest-fit:predictor=last-two").machines
+    assert machines["plan"].to_list() == ["on-demand"]
 
 
 def test_job_that_was_looked_at_when_it_came_is_not_new_because_another_comes_back():

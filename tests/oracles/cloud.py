@@ -77,7 +77,7 @@ class Replay:
     def turned_away(self, job):
         """Whether a job could not even start on an empty cluster; sets how it is paid."""
         there = self.there(job)
-        if self.is_spot(job) and self.can_start(job, "spot"):
+        if self.is_spot(job) and self.can_start(job, "spot") and not self.is_never_on_spot(job):
             job.plan = "spot"
         bursts = self.cloud.burst_after_s < math.inf
         if there >= job.hosts or (bursts and self.can_start(job, job.plan)):
@@ -94,6 +94,11 @@ class Replay:
             and (rule.max_cores is None or job.total[0] <= rule.max_cores)
             for rule in self.cloud.spot_rules
         )
+
+    def is_never_on_spot(self, job):
+        """Whether no reclaim is too many for the job, where there are reclaims and it can run on demand."""
+        has_reclaims = self.cloud.reclaim_per_minute > 0.0
+        return self.cloud.max_spot_retries == 0 and has_reclaims and self.can_start(job, "on-demand")
 
     def can_start(self, job, plan):
         """Whether on an empty cluster one type could give all hosts that fixed machines do not, and at least one."""

@@ -194,6 +194,25 @@ def test_checkpoints_keep_whole_intervals_and_retries_end_on_demand():
     assert [machine.up_time for machine in run.machines] == [120, None, 550]
 
 
+@pytest.mark.parametrize(
+    ("retries", "attempts", "plans"),
+    [
+        (0, [(120, 720, "completed", (0,))], ["on-demand"]),
+        (1, [(120, 300, "lost", (0,)), (420, 1020, "completed", (1,))], ["spot", "on-demand"]),
+        (
+            2,
+            [(120, 300, "lost", (0,)), (420, 500, "lost", (1,)), (620, 1220, "completed", (2,))],
+            ["spot", "spot", "on-demand"],
+        ),
+    ],
+)
+def test_so_many_reclaims_are_the_last_on_spot(retries, attempts, plans):
+    platform = cloud(SMALL, spot_rules=SPOT, max_spot_retries=retries)
+    run = replay(jobs((0, 600, 1, 1)), platform, reclaim_after=after(300, 200))
+    assert times(run)["a"] == attempts
+    assert [machine.plan for machine in run.machines] == plans
+
+
 def test_spot_is_for_run_times_strictly_below_the_threshold():
     platform = cloud(SMALL, spot_rules=(SpotRule(max_minutes=10),), reclaim_per_minute=0.0)
     run = replay(jobs((0, 599, 1, 1), (0, 600, 1, 1)), platform)

@@ -287,6 +287,8 @@ def _lots(asked: Asked, used: Array, workload: Workload, platform: Platform) -> 
     shape = asked.shape_of_job[used]
     there, *by_plan = _machines_at_most(asked, platform)
     on_demand, spot = ((most >= np.maximum(asked.units - there, 1))[shape] for most in by_plan)
+    if cloud.max_spot_retries == 0 and cloud.reclaim_per_minute > 0.0:  # no reclaim at all is borne
+        spot &= ~on_demand
     lots["plan"] = np.where(shape % 2 & spot, SPOT, ON_DEMAND)
     # Where a predictor says which are spot jobs, those that can run in one way only still do.
     lots["spot_below"] = np.where(on_demand, np.where(spot, _spot_below(cloud, workload)[used], 0.0), NEVER)

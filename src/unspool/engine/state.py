@@ -221,7 +221,7 @@ ELASTIC = np.dtype(
         ("has_new", "i8"),  # and whether a job has found no room since
         ("shares", "i8"),  # 1: several jobs may be on one machine
         ("reclaims", "f8"),  # rate, per minute
-        ("retries", "i8"),  # reclaims after which a job goes on demand
+        ("retries", "i8"),  # reclaims after which a job goes on demand; with 0 it begins there
         ("checkpoint", "f8"),  # run time between two; 0: none are made
         ("seed", "u8"),
         ("looked", "i8"),  # value of `releases` when all waiting jobs were last looked at
