@@ -26,12 +26,15 @@ LIFE, ALWAYS, USED = 0, 1, 2
 MACHINE_DTYPE = np.dtype(
     [
         ("start", "f8"), ("up", "f8"), ("stop", "f8"),
-        ("usd_per_hour", "f8"), ("cores", "i8"), ("memory", "i8"), ("group", "i8"), ("billing", "i8"),
+        ("usd_per_hour", "f8"), ("cores", "i8"), ("physical", "i8"), ("memory", "i8"), ("group", "i8"),
+        ("billing", "i8"),
         ("boot_s", "f8"), ("run_s", "f8"), ("idle_s", "f8"),
     ],
     align=True,
 )  # fmt: skip
-"""A machine; the last three are filled in: seconds that are paid."""
+"""A machine; jobs share its `cores`, core-seconds count its `physical` ones. The last three are filled in: seconds that
+are paid.
+"""
 
 RUN_DTYPE = np.dtype(
     [("machine", "i8"), ("start", "f8"), ("finish", "f8"), ("cores", "i8"), ("memory", "i8"), ("usd", "f8")],
@@ -120,7 +123,7 @@ def _pay(
 ) -> float:  # fmt: skip
     """Seconds of a stretch of a machine's time that lie in the hours of the table; they are paid."""
     usd_per_hour = machines[m]["usd_per_hour"]
-    cores = machines[m]["cores"]
+    cores = machines[m]["physical"]
     group = machines[m]["group"]
     until = min(until, begin + HOUR_S * hours)
     at = max(since, begin)

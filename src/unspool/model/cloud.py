@@ -99,6 +99,7 @@ class Cloud:
     `frequency_s` 0 places a job at once; else jobs that find no room wait for the next whole multiple of it since the
     Unix epoch. `burst_after_s` is how long a job waits for machines that are there before instances are started for
     it; infinite: for ever. `providers` names the provider of each type, where types of several may be started.
+    `physical_cores` has those of each type on which jobs get hardware threads in their place: core-hours count them.
     """
 
     types: tuple[InstanceType, ...]
@@ -119,6 +120,7 @@ class Cloud:
     disks: tuple[Disk, ...] = ()
     licences: tuple[Licence, ...] = ()
     providers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    physical_cores: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         for name in ("boot_s", "idle_s", "frequency_s", "minimum_billed_s", "burst_after_s"):

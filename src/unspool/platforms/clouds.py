@@ -92,9 +92,10 @@ class CloudKeys(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     disks: list[_Disk] = []
     licences: list[_Licence] = []
     providers: dict[str, str] = {}
+    physical_cores: dict[str, _Count] = {}
 
 
-_EXTRAS = ("disks", "licences", "providers")
+_EXTRAS = ("disks", "licences", "providers", "physical_cores")
 _SAME = tuple(
     name
     for name in CloudKeys.__struct_fields__
@@ -123,6 +124,7 @@ def cloud_of(keys: CloudKeys) -> Cloud:
         disks=tuple(Disk(**msgspec.structs.asdict(one)) for one in keys.disks),
         licences=tuple(Licence(**msgspec.structs.asdict(one)) for one in keys.licences),
         providers=keys.providers,
+        physical_cores=keys.physical_cores,
         **{name: getattr(keys, name) for name in _SAME},
     )
 
@@ -146,5 +148,6 @@ def describe_cloud(cloud: Cloud) -> CloudKeys:
         disks=[_Disk(**asdict(one)) for one in cloud.disks],
         licences=[_Licence(**asdict(one)) for one in cloud.licences],
         providers=dict(cloud.providers),
+        physical_cores=dict(cloud.physical_cores),
         **{name: getattr(cloud, name) for name in _SAME},
     )

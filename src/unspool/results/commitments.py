@@ -12,6 +12,7 @@ import polars as pl
 from unspool.metrics.cost.cheapest import cheapest
 from unspool.metrics.cost.commitments import Commitment, Outcome, Rates, Usage, outcome, usage_of
 from unspool.metrics.cost.spreadsheet import sheet_of, sheet_says
+from unspool.metrics.cost.threads import counted_cores
 from unspool.platforms.catalogue import Catalogue
 from unspool.platforms.catalogue.plans import (
     PAYMENTS,
@@ -89,12 +90,12 @@ class Commitments:
 
 
 def units_of(machines: pl.DataFrame) -> dict[str, tuple[str, int]]:
-    """The type of each family that cost most on demand, which one would reserve, and the cores that jobs get on it."""
+    """The type of each family that cost most on demand, which one would reserve, and its cores as core-hours count."""
     plan = "plan" if "plan" in machines.columns else "pricing"
     spent = (
         machines.filter(pl.col(plan).cast(pl.String) == "on-demand")
         .group_by(pl.col("family", "type").cast(pl.String))
-        .agg(pl.col("cost_usd").sum(), pl.col("cores").max())
+        .agg(pl.col("cost_usd").sum(), counted_cores(machines).max().alias("cores"))
         .sort(["cost_usd", "type"], descending=[True, False])
         .unique("family", keep="first", maintain_order=True)
     )

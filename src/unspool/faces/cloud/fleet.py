@@ -53,6 +53,7 @@ def fleet_of(config: CostConfig, catalogue: Catalogue) -> Platform:
         disks=config.disks,
         licences=config.licences,
         providers={each.name: each.provider for each in catalogue.types} if config.providers else {},
+        physical_cores=_threaded(config, catalogue, selection),
     )
     return Platform(groups, name="cloud", cloud=cloud)
 
@@ -133,6 +134,14 @@ def _cheapest_or_named(config: CostConfig, each: CatalogueType) -> tuple[float, 
 
 def _cores(config: CostConfig, each: CatalogueType) -> int:
     return each.vcpus if config.hyperthreading else each.cores
+
+
+def _threaded(config: CostConfig, catalogue: Catalogue, selection: Selection) -> dict[str, int]:
+    """Physical cores of the types on which jobs get more vCPUs than those, started or reserved."""
+    if not config.hyperthreading:
+        return {}
+    reserved = (each for each, _ in _reserved_types(config, catalogue, selection.region))
+    return {each.name: each.cores for each in (*selection.types, *reserved) if each.vcpus != each.cores}
 
 
 def _on_premises(config: CostConfig) -> Iterator[MachineGroup]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from unspool.metrics.cost import hosts_of
+from unspool.metrics.cost.threads import PHYSICAL
 from unspool.results.costs import Costs
 
 __all__ = ["instances_table", "jobs_table", "rejected_table"]
@@ -26,6 +27,7 @@ def jobs_table(costs: Costs) -> pl.DataFrame:
         "job_id",
         *(name for name in _LOGGED if name in jobs.columns),
         "cores",
+        *(name for name in (PHYSICAL,) if name in jobs.columns),
         hosts.alias("hosts"),
         (memory / (1 << 30)).alias("memory_gib"),
         "instances",
@@ -72,6 +74,7 @@ def _places(costs: Costs) -> pl.DataFrame:
 def instances_table(costs: Costs) -> pl.DataFrame:
     """One row a machine: what it is, how it is paid, when it lived, what its boot, run and idle time cost."""
     origin = costs.bill.window.origin_unix_s
+    has_threads = PHYSICAL in costs.bill.machines.columns
     return costs.bill.machines.select(
         pl.col("machine").alias("instance"),
         "type",
@@ -79,7 +82,7 @@ def instances_table(costs: Costs) -> pl.DataFrame:
         *(name for name in ("provider",) if name in costs.bill.machines.columns),
         pl.col("plan").alias("pricing"),
         "billing",
-        "cores",
+        *((pl.col(PHYSICAL).alias("cores"), pl.col("cores").alias("vcpus")) if has_threads else ("cores",)),
         (pl.col("memory_bytes") / (1 << 30)).alias("memory_gib"),
         "gpus",
         "usd_per_hour",

@@ -27,6 +27,7 @@ from unspool.engine.shares import (
 )
 from unspool.metrics.cost.extras import held_licences, machine_rates
 from unspool.metrics.cost.hosts import hosts_of
+from unspool.metrics.cost.threads import counted_cores, jobs_with_physical_cores, with_physical_cores
 from unspool.metrics.cost.window import Window
 from unspool.model.cloud import Cloud
 
@@ -96,9 +97,10 @@ def bill(
 
     Machines are numbered from 0. For each unit an attempt has its cores and its job's memory over the number of its
     units, rounded up; where `cheapest-fit` placed it, a host is a unit. No memory counts as 0. What disks and licences
-    cost is said by the cloud; licences that jobs hold are billed where the table of jobs has `licences`.
+    cost is said by the cloud; licences that jobs hold are billed where the table of jobs has `licences`. With
+    hyper-threading, machines and jobs have `physical_cores` beside the `cores` that are shared, for core-hours.
     """
-    machines = machines.sort("machine")
+    machines = with_physical_cores(machines.sort("machine"), cloud)
     groups = groups_of(machines)
     paid = _machine_rows(machines, groups)
     numbered = jobs.select("job_id", _memory_of(jobs)).with_row_index("job")
@@ -125,7 +127,9 @@ def bill(
     return Bill(
         window=window,
         machines=billed,
-        jobs=jobs.with_columns(*shares, pl.Series("cost_usd", np.sum(list(usd.values()), axis=0))),
+        jobs=jobs_with_physical_cores(jobs, machines, attempts, allocations).with_columns(
+            *shares, pl.Series("cost_usd", np.sum(list(usd.values()), axis=0))
+        ),
         groups=groups,
         cost_usd=cost,
         core_hours=core_s / HOUR_S,
@@ -178,6 +182,7 @@ def _machine_rows(machines: pl.DataFrame, groups: pl.DataFrame) -> npt.NDArray[n
     rows["group"] = found["group"].to_numpy()
     rows["billing"] = machines["billing"].cast(pl.String).replace_strict(_BILLINGS, return_dtype=pl.Int64).to_numpy()
     rows["cores"] = machines["cores"].to_numpy()
+    rows["physical"] = machines.select(counted_cores(machines)).to_series().to_numpy()
     rows["memory"] = machines["memory_bytes"].fill_null(0).to_numpy()
     rows["usd_per_hour"] = machines["usd_per_hour"].fill_null(0.0).to_numpy()
     stop = machines["stop_time"].cast(pl.Float64)

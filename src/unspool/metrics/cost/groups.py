@@ -6,6 +6,7 @@ import polars as pl
 
 from unspool.engine.shares import HOUR_S
 from unspool.metrics.cost.bill import Bill
+from unspool.metrics.cost.threads import counted_cores
 
 __all__ = ["GROUPED", "UNALLOCATED", "cost_by", "cost_by_provider", "cost_by_type"]
 
@@ -30,7 +31,7 @@ def cost_by(bill: Bill, column: str) -> pl.DataFrame | None:
         jobs.group_by(pl.col(column).cast(pl.String))
         .agg(
             pl.len().cast(pl.Int64).alias("jobs"),
-            ((pl.col("cores") * pl.col("run_time")).sum() / HOUR_S).alias("core_hours"),
+            ((counted_cores(jobs) * pl.col("run_time")).sum() / HOUR_S).alias("core_hours"),
             pl.col("cost_usd").sum(),
             pl.col("wait_time").mean().alias("mean_wait_s"),
             logged.mean().alias("logged_mean_wait_s"),
@@ -55,7 +56,7 @@ def cost_by_type(bill: Bill) -> pl.DataFrame:
         bill.machines.group_by(pl.col("type", "plan").cast(pl.String))
         .agg(
             pl.len().cast(pl.Int64).alias("machines"),
-            ((pl.col("cores") * paid_s).sum() / HOUR_S).alias("core_hours"),
+            ((counted_cores(bill.machines) * paid_s).sum() / HOUR_S).alias("core_hours"),
             cost,
             pl.when(cost > 0.0).then(pl.col("run_cost_usd").sum() / cost).alias("run_share"),
         )
@@ -78,7 +79,7 @@ def cost_by_provider(bill: Bill) -> pl.DataFrame | None:
         bill.machines.group_by("provider")
         .agg(
             pl.len().cast(pl.Int64).alias("machines"),
-            ((pl.col("cores") * paid_s).sum() / HOUR_S).alias("core_hours"),
+            ((counted_cores(bill.machines) * paid_s).sum() / HOUR_S).alias("core_hours"),
             *(pl.col(name).sum() for name in names),
         )
         .with_columns(cost_share=pl.sum_horizontal(names) / whole if whole else pl.lit(0.0))

@@ -13,6 +13,7 @@ from unspool.engine.shares import HOUR_S
 from unspool.metrics.cost.bill import Bill
 from unspool.metrics.cost.groups import cost_by_provider
 from unspool.metrics.cost.hosts import hosts_of
+from unspool.metrics.cost.threads import PHYSICAL, counted_cores, physical_shares
 from unspool.metrics.cost.waits import wait_figures
 from unspool.model.cloud import PLANS, Cloud
 
@@ -65,7 +66,7 @@ def _job_core_hours(bill: Bill) -> float:
     start, finish = pl.col("start_time"), pl.col("finish_time")
     inside_s = finish.clip(window.begin_s, window.end_s) - start.clip(window.begin_s, window.end_s)
     part = pl.when(inside_s < finish - start).then(inside_s / (finish - start)).otherwise(1.0)
-    return float(bill.jobs.select((pl.col("cores") * pl.col("run_time") * part).sum()).item()) / HOUR_S
+    return float(bill.jobs.select((counted_cores(bill.jobs) * pl.col("run_time") * part).sum()).item()) / HOUR_S
 
 
 def _key(plan: str) -> str:
@@ -86,12 +87,17 @@ def losses(
     What a checkpoint has kept of an attempt is not lost.
     """
     units = hosts_of(allocations).group_by("attempt").agg(pl.col("units").sum())
+    if PHYSICAL in machines.columns:
+        units = units.join(physical_shares(machines, allocations), on="attempt")
+    share = pl.col("share") if "share" in units.columns else pl.lit(1)
     lost = (
         attempts.filter(pl.col("how") == "lost")
         .with_columns(pl.col("attempt").cast(pl.Int64))
         .join(units, on="attempt", how="left")
         .select(
-            held=-(-pl.col("cores") // pl.col("units").fill_null(1)) * pl.col("units").fill_null(1),
+            held=-(-pl.col("cores") // pl.col("units").fill_null(1))
+            * pl.col("units").fill_null(1)
+            * share.fill_null(1),
             ran_s=pl.col("finish_time") - pl.col("start_time"),
         )
     )

@@ -139,7 +139,7 @@ def rates_of(
 
     Of a family's types the largest is asked, as the AWS tool does. Reserved instances have the term of the EC2 plan
     and are standard ones; `units` has the type of each family that would be reserved (the largest if not said), and
-    the cores that jobs get on it, by which core-hours are counted.
+    the cores of it by which core-hours are counted.
 
     >>> from unspool.platforms.catalogue import read_catalogue
     >>> rates_of(read_catalogue(), "us-east-1", ["c5"], PlanTerm(), PlanTerm())[0].compute
