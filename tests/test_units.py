@@ -9,6 +9,8 @@ from unspool.errors import UnitError
 from unspool.units import (
     format_bytes,
     format_duration,
+    format_number,
+    name_duration,
     parse_bytes,
     parse_duration,
     parse_frequency,
@@ -191,3 +193,47 @@ def test_text_that_is_no_speed_is_refused(text):
 def test_text_that_is_no_latency_is_refused(text):
     with pytest.raises(UnitError, match="is not a latency such as 50us"):
         parse_latency(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (1e6, 6, "1,000,000"),
+        (21730.44, 4, "21,730"),
+        (1e9, 3, "1,000,000,000"),
+        (0.37, 4, "0.37"),
+        (5.39784, 6, "5.39784"),
+        (1.5e-5, 3, "0.000015"),
+        (99.996, 4, "100"),
+        (-1234.5, 3, "-1,234"),
+        (0, 3, "0"),
+        (0.0, 3, "0"),
+        (1e-30, 3, "0"),
+        (math.inf, 3, "inf"),
+    ],
+)
+def test_numbers_are_written_without_an_exponent(value, digits, text):
+    assert format_number(value, digits) == text
+
+
+@given(st.floats(-1e15, 1e15), st.integers(1, 9))
+def test_no_number_has_an_exponent_and_it_is_near(value, digits):
+    text = format_number(value, digits)
+    assert "e" not in text
+    assert float(text.replace(",", "")) == pytest.approx(value, rel=0.51 * 10.0 ** (1 - digits), abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (86400.0, "1 day"),
+        (172800.0, "2 days"),
+        (90_000.0, "25 hours"),
+        (60.0, "1 minute"),
+        (30_000.0, "500 minutes"),
+        (90.0, "90 seconds"),
+        (0.5, "0.5 seconds"),
+    ],
+)
+def test_a_duration_is_named_in_the_largest_unit_of_which_it_is_a_whole_number(seconds, text):
+    assert name_duration(seconds) == text

@@ -16,6 +16,8 @@ __all__ = [
     "counted",
     "format_bytes",
     "format_duration",
+    "format_number",
+    "name_duration",
     "parse_bytes",
     "parse_duration",
     "parse_frequency",
@@ -26,6 +28,8 @@ __all__ = [
 ]
 
 _LARGEST_BYTES = 2**63 - 1
+_LEAST_SHOWN, _MOST_DECIMALS = 1e-12, 20
+_NAMED = (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0))
 
 _SECONDS: Mapping[str, float] = {
     name: seconds
@@ -197,6 +201,34 @@ def format_duration(seconds: float) -> str:
     if days:
         return f"{sign}{days}d {hour:02}:{minute:02}:{second:02}"
     return f"{sign}{hour}:{minute:02}:{second:02}" if hour else f"{sign}{minute}:{second:02}"
+
+
+def format_number(value: float, digits: int = 6) -> str:
+    """A number to read: never an exponent, thousands set apart, and so many digits unless its whole part has more.
+
+    What is smaller than 1e-12 is 0.
+
+    >>> format_number(1e6), format_number(21730.44, 4), format_number(0.37), format_number(1.5e-5, 3)
+    ('1,000,000', '21,730', '0.37', '0.000015')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) < _LEAST_SHOWN:
+        return "0"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    text = f"{value:,.{min(decimals, _MOST_DECIMALS)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def name_duration(seconds: float) -> str:
+    """A duration with the name of the largest unit, up to days, of which it is a whole number.
+
+    >>> name_duration(86400), name_duration(300), name_duration(90)
+    ('1 day', '5 minutes', '90 seconds')
+    """
+    unit, unit_s = next((one for one in _NAMED if seconds >= one[1] and seconds % one[1] == 0.0), ("second", 1.0))
+    count = seconds / unit_s
+    return f"{format_number(count)} {unit}{'' if count == 1 else 's'}"
 
 
 def counted(number: int, what: str = "job", several: str | None = None) -> str:

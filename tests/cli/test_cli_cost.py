@@ -231,6 +231,7 @@ def test_a_stray_date_is_told_and_no_table_of_a_million_hours_made(unspool, case
     said = unspool("cost", log, *case[1:], "-o", "out")
     assert (said.code, said.out, (tmp_path / "out").exists()) == (2, "", False)
     assert "expected at most 1,000,000" in said.err
+    assert "e+" not in said.err
     assert "--endtime" in said.err
     assert unspool("cost", log, *case[1:], "--endtime", "2026-04-01T00:00:00").code == 0
 

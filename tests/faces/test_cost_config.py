@@ -396,6 +396,15 @@ def test_reserved_instances_as_a_mapping_are_a_list_of_one(read):
     }  # fmt: skip
 
 
+def test_prices_and_shares_of_notes_have_no_exponent(read):
+    cheap = Catalogue((CatalogueType("mars", "n1.nano", 2, 1, 2, GIB, on_demand=2e-5),), "this")
+    keys = "ReservedInstances: {n1.nano: 1}, ReservedDiscount: 0.00001"
+    config = read(f"{ALL}consumption_model_mapping: {{minimum_cpu_speed: 0}}\nComputeClusterModel: {{{keys}}}")
+    assert config.notes(cheap) == ("reserved n1.nano: $0.0000199998 an hour, on demand less 0.00001",)
+    dear = Catalogue((CatalogueType("mars", "n1.nano", 2, 1, 2, GIB, on_demand=2e6),), "this")
+    assert replace(config, reserved_discount=0.5).notes(dear)[0].startswith("reserved n1.nano: $1,000,000 an hour")
+
+
 def test_machines_on_premises_that_cost_nothing_are_noted(read):
     free, paid, none = "Name: free, HourlyCost: 0", "HourlyCost: 0.5", "Name: none, Count: 0, HourlyCost: 0"
     servers = ", ".join(f"{{Cores: 4, {each}}}" for each in (free, paid, none))
@@ -472,7 +481,8 @@ def test_the_case_of_the_aws_tool_is_read():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("BootTime: 1e300", "BootTime: 1e+300 seconds; expected at most 1e+09"),
+        ("BootTime: 1e300", "BootTime: is too long; expected at most 1,000,000,000 seconds, which is 31 years"),
+        ("IdleTime: 2e9", "IdleTime: is too long; expected at most 1,000,000,000 seconds, which is 31 years"),
         ("IdleTime: '99999999999:00'", "IdleTime"),
         ("SchedulingFrequency: 1e12", "SchedulingFrequency"),
         ("Burst: {after: 1e10}", "Burst.after"),

@@ -163,6 +163,22 @@ def test_jobs_stand_in_their_bins_with_the_waits_of_the_log(book):
     assert book.value("Config", 2, book.row_of("Config", "EC2 savings plan")) == "1yr No Upfront"
 
 
+def test_bins_are_named_as_people_read_them(tmp_path):
+    def heads(settings):
+        costs = replace(busy(), run_time_bins_min=(60.0, 240.0, 1440.0), memory_bins_gib=(2048.0, 4096.0))
+        write_workbook(costs, settings, tmp_path / "x.xlsx")
+        cells = Workbook(tmp_path / "x.xlsx").cells
+        runs = [cells["JobStats", column, 1] for column in (2, 5, 8, 11)]
+        return runs, [cells["JobStats", 1, row] for row in (3, 4, 5)]
+
+    assert heads(CostConfig()) == (
+        ["0-60 minutes", "60-240 minutes", "240-1,440 minutes", "more than 1 day"],
+        ["0-2,048", "2,048-4,096", "more than 4,096"],
+    )
+    told = heads(CostConfig(bin_ends=(0.0, 10_000.0)))
+    assert (told[0][-1], told[1][-1]) == ("1,440-10,000 minutes", "4,096-10,000")
+
+
 def test_the_rates_are_those_of_the_largest_type_and_a_plan_that_is_not_sold_has_none(book):
     assert book.value("InstanceFamilyRates", 2, 2) == 0.25  # c5: a dollar for four cores
     assert book.value("InstanceFamilyRates", 3, 2) == pytest.approx(0.125)

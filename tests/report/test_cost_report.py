@@ -55,6 +55,21 @@ def test_the_cost_figure_adds_up_to_the_bill():
     assert (figure.data[0].name, figure.data[-1].name) == ("on premises", "others")
 
 
+def test_the_cost_figure_says_how_many_hours_it_covers_and_in_how_many_something_is_paid():
+    late = [instance(0, 0, 3600), instance(9 * 3600, 9 * 3600, 10 * 3600)]
+    costs = made_costs(late, [("a", 0, 0, 900, 1, [0]), ("b", 9 * 3600, 9 * 3600, 10 * 3600, 1, [1])])
+    told = cost_over_time(costs.hourly, 0.0).layout.meta["caption"]
+    assert told.endswith(" The bill covers 10 hours; something is paid in 2 of them.")
+    whole = made_costs(late[:1], [("a", 0, 0, 900, 1, [0])])
+    assert cost_over_time(whole.hourly, 0.0).layout.meta["caption"].endswith(" The bill covers 1 hour.")
+
+
+def test_numbers_under_the_pointer_have_no_exponent():
+    costs = made_costs([instance(0, 0, 3600)], [("a", 0, 0, 900, 1, [0])], logged_wait={"a": 9.0}, user={"a": "ann"})
+    figures = page_of(costs)[1]
+    assert "~g" not in json.dumps([figures[name] for name in ("instances", "saved", "cost")])
+
+
 def test_a_long_log_is_drawn_in_bars_of_many_hours():
     costs = made_costs([instance(0, 0, 2000 * 3600.0)], [("a", 0, 0, 900, 1, [0])])
     figure = cost_over_time(costs.hourly, 0.0)

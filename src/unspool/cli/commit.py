@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 from cyclopts import Parameter
 
-from unspool.cli.output import Announcement, note, print_json, print_table, print_text
+from unspool.cli.output import Announcement, counted, note, print_json, print_table, print_text
 from unspool.faces.cloud.commit import commitments_in, write_commitments
 from unspool.faces.cloud.config import CostConfig, read_config
 from unspool.platforms.catalogue import read_catalogue
@@ -114,7 +114,7 @@ def _sources(summary: dict[str, Any]) -> list[str]:
 
 def _print(found: Commitments) -> None:
     summary = found.summary
-    title = f"{money(summary['bill_usd'])} for {summary['hours']:,} hours in {summary['region']}"
+    title = f"{money(summary['bill_usd'])} for {counted(summary['hours'], 'hour')} in {summary['region']}"
     print_table(
         ("", "an hour", "bill", "saved", "share", "pays back after", "paid at once"),
         [

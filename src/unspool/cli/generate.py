@@ -16,7 +16,7 @@ from unspool.cli.options import LogFormat, Seed, TargetFormat
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, reading
 from unspool.errors import InputError
 from unspool.model.workload import Workload
-from unspool.units import format_duration, parse_duration
+from unspool.units import format_duration, format_number, parse_duration
 from unspool.workloads import generators, read_workload, write_workload
 from unspool.workloads.clock import unix_of_date
 from unspool.workloads.files import refuse_existing
@@ -328,7 +328,7 @@ def _print_likeness(like: pl.DataFrame) -> None:
     rows = [
         (
             f"{row['aspect']}: {row['figure']}",
-            *("-" if row[name] is None else f"{row[name]:,.4g}" for name in ("original", "generated")),
+            *("-" if row[name] is None else format_number(row[name], 4) for name in ("original", "generated")),
             f"{row['measure']} {row['distance']:.3f}",
             f"{row['limit']:g}",
             "alike" if row["is_like"] else "DIFFERENT",

@@ -20,7 +20,7 @@ from unspool.model.cloud import Cloud
 from unspool.model.network import Network
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.units import counted, format_bytes, format_duration
+from unspool.units import counted, format_bytes, format_duration, format_number
 from unspool.workloads import read_workload
 from unspool.workloads.plausibility import offered_load
 
@@ -187,4 +187,6 @@ def shown_fact(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if name.endswith("_s"):
         return format_duration(round(float(value), 2))
-    return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, float):
+        return format_number(value, 4)
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -48,10 +48,13 @@ _TERMS = {
 def months(value: float | None) -> str:
     """A number of months, to a tenth.
 
-    >>> months(24.16), months(1.0), months(None)
-    ('24.2 months', '1 month', '')
+    >>> months(24.16), months(1.0), months(1234567.0), months(None)
+    ('24.2 months', '1 month', '1,234,567 months', '')
     """
-    return "" if value is None else f"{round(value, 1):g} month{'' if round(value, 1) == 1.0 else 's'}"
+    if value is None:
+        return ""
+    number = f"{value:,.1f}".removesuffix(".0")
+    return f"{number} month{'' if number == '1' else 's'}"
 
 
 def commitment_sentence(summary: dict[str, Any]) -> str:

@@ -137,7 +137,7 @@ def _about(costs: Costs) -> list[tuple[str, str]]:
     if window.hours:
         begin = datetime.fromtimestamp(window.begin_unix_s, UTC)
         end = begin + timedelta(hours=window.hours)
-        told.append(("paid hours", f"{begin:%d %b %Y %H:%M} to {end:%d %b %Y %H:%M} UTC"))
+        told.append(("period billed", f"{begin:%d %b %Y %H:%M} to {end:%d %b %Y %H:%M} UTC"))
     told.append(("prices", " of ".join(filter(None, (summary["region"], summary["price_date"]))) or "as configured"))
     told.append(("placement", str(summary["policy"])))
     if "replicas" in summary:

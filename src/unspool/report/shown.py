@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from unspool.units import format_number
+
 __all__ = ["amount", "change", "decimal", "duration", "energy", "hours", "money", "percent"]
 
 _UNKNOWN = "unknown"
@@ -30,12 +32,12 @@ def money(usd: float | None) -> str:
 def amount(value: float | None) -> str:
     """A count or an amount, with three digits where it is small.
 
-    >>> amount(1234567), amount(12.345), amount(0.01234), amount(None)
-    ('1,234,567', '12.3', '0.0123', 'unknown')
+    >>> amount(1234567), amount(12.345), amount(0.01234), amount(0.00001234), amount(None)
+    ('1,234,567', '12.3', '0.0123', '0.0000123', 'unknown')
     """
     if value is None:
         return _UNKNOWN
-    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 100 or value == 0 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else format_number(value, 3)
 
 
 def energy(joules: float | None) -> str:

@@ -281,7 +281,7 @@ def _seconds(given: str | float, place: str) -> float:
     except UnitError as error:
         raise InputError(f"{place}: {error}") from error
     if seconds > _LONGEST_S:
-        raise InputError(f"{place}: {seconds:g} seconds; expected at most {_LONGEST_S:g}, which is 31 years")
+        raise InputError(f"{place}: is too long; expected at most {_LONGEST_S:,.0f} seconds, which is 31 years")
     return seconds
 
 

@@ -12,6 +12,7 @@ from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.prices import Price
 from unspool.platforms.catalogue import Catalogue, CatalogueType
 from unspool.platforms.catalogue.selection import Selection, select
+from unspool.units import format_number
 
 if TYPE_CHECKING:
     from unspool.faces.cloud.config import CostConfig
@@ -85,7 +86,7 @@ def fleet_notes(config: CostConfig, catalogue: Catalogue) -> tuple[str, ...]:
     free = (shown(server.name) for server in config.on_premises if not server.usd_per_hour)
     return (
         *selection.notes,
-        *(f"reserved {name}: ${price:g} an hour, {how}" for name, price, how in priced),
+        *(f"reserved {name}: ${format_number(price)} an hour, {how}" for name, price, how in priced),
         *(f"on premises: HourlyCost of {name} is 0, so its use is free of charge" for name in free),
     )
 
@@ -120,7 +121,8 @@ def reserved_price(config: CostConfig, each: CatalogueType) -> tuple[float, str]
     if each.on_demand is None:
         raise InputError(f"{place}.ReservedInstances: {each.name} has no price in the catalogue, reserved or on demand")
     if config.reserved_discount is not None:
-        return each.on_demand * (1.0 - config.reserved_discount), f"on demand less {config.reserved_discount:.4g}"
+        price = each.on_demand * (1.0 - config.reserved_discount)
+        return price, f"on demand less {format_number(config.reserved_discount, 4)}"
     return each.on_demand, "the price on demand, since the catalogue has none for reserved ones"
 
 

@@ -15,6 +15,7 @@ from unspool.faces.cloud.sheets import ROW, Floats, Layout
 from unspool.metrics.cost import wait_bins
 from unspool.results.commitments import Commitments
 from unspool.results.costs import Costs
+from unspool.units import format_number, name_duration
 
 __all__ = ["SHEETS", "needs_xlsxwriter", "write_workbook"]
 
@@ -29,6 +30,7 @@ _HELP = (
     "A savings plan is paid in every hour, used or not. EC2 plans are used up first, then the compute plan where it "
     "saves most.",
 )
+_NO_END = CostConfig().bin_ends[1]
 _SUMMARY_FUNCTIONS: tuple[tuple[str, Callable[[Floats], Any]], ...] = (
     ("_xlfn.MINIFS", np.min),
     ("AVERAGEIFS", np.mean),
@@ -173,9 +175,9 @@ def _job_stats(sheet: Any, costs: Costs, settings: CostConfig, styles: Mapping[s
     memory, minutes = costs.memory_bins_gib, costs.run_time_bins_min
     low, high = settings.bin_ends
     sheet.write(0, 0, "Memory (GB)", styles["bold"])
-    runs = _bins(minutes, low, high)
+    runs = _bins(minutes, low, high, " minutes", lambda most: name_duration(60.0 * most))
     for at, (label, _) in enumerate(runs):
-        sheet.write(0, 1 + 3 * at, f"{label} minutes", styles["bold"])
+        sheet.write(0, 1 + 3 * at, label, styles["bold"])
         sheet.write_row(1, 1 + 3 * at, ["Jobs", "Duration (min)", "Wait in the log (min)"], styles["bold"])
     table = wait_bins(costs.bill.jobs, "memory", memory, minutes)
     wanted = ("jobs", "run_hours", "logged_wait_hours")
@@ -191,14 +193,18 @@ def _job_stats(sheet: Any, costs: Costs, settings: CostConfig, styles: Mapping[s
                     sheet.write_number(row, 1 + 3 * at + which, value)
 
 
-def _bins(bounds: Sequence[float], low: float, high: float) -> list[tuple[str, float | None]]:
-    """Names and upper bounds of bins; the last one is open.
+def _bins(
+    bounds: Sequence[float], low: float, high: float, unit: str = "", named: Callable[[float], str] = format_number
+) -> list[tuple[str, float | None]]:
+    """Names and upper bounds of bins. The last one is open, and its name says so unless it is given another end.
 
-    >>> _bins((1, 5), 0, 100)
-    [('0-1', 1), ('1-5', 5), ('5-100', None)]
+    >>> _bins((1, 5000), 0, 10_000), _bins((1,), 0, 1_000_000)
+    ([('0-1', 1), ('1-5,000', 5000), ('5,000-10,000', None)], [('0-1', 1), ('more than 1', None)])
     """
-    ends = [low, *bounds, high]
-    return [(f"{a:g}-{b:g}", bound) for (a, b), bound in zip(pairwise(ends), [*bounds, None], strict=True)]
+    names = [f"{format_number(a)}-{format_number(b)}{unit}" for a, b in pairwise([low, *bounds, high])]
+    if high == _NO_END:
+        names[-1] = f"more than {named(bounds[-1])}"
+    return list(zip(names, [*bounds, None], strict=True))
 
 
 def _config(sheet: Any, costs: Costs, settings: CostConfig, styles: Mapping[str, Any]) -> None:

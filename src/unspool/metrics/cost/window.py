@@ -68,13 +68,13 @@ def window_of(
     hours = max(past_hour - first_hour, 0)
     if hours > MOST_HOURS:
         raise InputError(
-            f"the bill has {hours:.7g} hours, from the first job or --starttime to the last stop; expected at most "
+            f"the bill has {hours:,} hours, from the first job or --starttime to the last stop; expected at most "
             f"{MOST_HOURS:,}. Look for stray dates in the log and long durations in the configuration, or give "
             "--starttime and --endtime"
         )
     if not _YEAR_1_HOUR <= first_hour <= first_hour + hours <= _YEAR_9999_HOUR:
         raise InputError(
-            f"the bill begins {first_hour * HOUR_S:.12g} seconds after 1970, outside the years 1 to 9999; "
+            f"the bill begins {first_hour * HOUR_S:,.0f} seconds after 1970, outside the years 1 to 9999; "
             "expected dates of a calendar, so look for stray ones in the log"
         )
     return Window(first_hour * HOUR_S - origin_unix_s, hours, origin_unix_s)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from unspool.errors import InputError
 from unspool.platforms.catalogue.types import Catalogue, CatalogueType
+from unspool.units import format_number
 
 __all__ = ["Selection", "TypeRules", "select"]
 
@@ -85,7 +86,7 @@ def _rules(rules: TypeRules) -> Iterator[_Rule]:
         yield f"Architecture {rules.architecture}", lambda each: each.architecture == rules.architecture
     if rules.min_ghz > 0.0:
         yield _CLOCKED, lambda each: each.ghz is not None
-        yield f"a minimum of {rules.min_ghz:g} GHz", lambda each: (each.ghz or 0.0) >= rules.min_ghz
+        yield f"a minimum of {format_number(rules.min_ghz)} GHz", lambda each: (each.ghz or 0.0) >= rules.min_ghz
     if rules.gpu is not None:
         yield f"Gpu {str(rules.gpu).lower() if isinstance(rules.gpu, bool) else rules.gpu}", _has_gpu(rules.gpu)
 

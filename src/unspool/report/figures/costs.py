@@ -56,8 +56,15 @@ def cost_over_time(hourly: pl.DataFrame, begin_unix_s: float) -> Figure:
         xaxis={"title": {"text": "time (UTC)"}, "type": "date"},
     )
     per = _BARS_H[width_h]
-    caption = f"US dollars per {per}, by instance family; hatched: spot. {counted(len(hourly), 'hour')} are paid for."
+    caption = f"US dollars per {per}, by instance family; hatched: spot. {_covered(hourly)}"
     return finished(figure, "What it costs over time", caption, key=key)
+
+
+def _covered(hourly: pl.DataFrame) -> str:
+    """How many hours the table has, gaps included, and in how many of them anything is paid."""
+    paid = int((hourly["Total Costs"] > 0.0).sum())
+    rest = "" if paid == len(hourly) else f"; something is paid in {paid:,} of them"
+    return f"The bill covers {counted(len(hourly), 'hour')}{rest}."
 
 
 def _parts(hourly: pl.DataFrame) -> list[tuple[str, Floats, str, bool]]:

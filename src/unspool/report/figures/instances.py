@@ -50,7 +50,7 @@ def instance_states(costs: Costs) -> Figure:
             Scatter(
                 x=clock.of(edges), y=np.round(np.append(row, row[-1]), 3), name=name, mode="lines", stackgroup="all",
                 fillcolor=colour, line={"width": 0, "color": colour, "shape": "hv"},
-                hovertemplate=f"{clock.hover}<br>%{{fullData.name}}: %{{y:,.3~g}} instances<extra></extra>",
+                hovertemplate=f"{clock.hover}<br>%{{fullData.name}}: %{{y:,.3~f}} instances<extra></extra>",
             )
         )  # fmt: skip
     figure.update_layout(xaxis=clock.axis(), yaxis={"title": {"text": "instances"}, "rangemode": "tozero"})
@@ -112,7 +112,7 @@ def waiting_saved(costs: Costs) -> Figure:
             x=clock.of(edges[:-1]), y=np.round(saved, 4), width=float(clock.length(float(edges[1] - edges[0]))),
             offset=0, name="saved", marker={"color": colours, "line": {"width": 0}},
             customdata=np.bincount(at, minlength=_BARS),
-            hovertemplate=f"from {clock.hover}<br>%{{y:,.3~g}} hours saved, of %{{customdata:,}} jobs<extra></extra>",
+            hovertemplate=f"from {clock.hover}<br>%{{y:,.2~f}} hours saved, of %{{customdata:,}} jobs<extra></extra>",
         )
     )  # fmt: skip
     figure.update_layout(xaxis=clock.axis(), yaxis={"title": {"text": "hours saved"}})
@@ -154,7 +154,7 @@ def cost_against_wait(table: pl.DataFrame, column: str) -> Figure:
         )
     )  # fmt: skip
     figure.update_layout(
-        xaxis={"title": {"text": "US dollars"}, "type": "log", "tickprefix": "$", "dtick": 1, "tickformat": ",~g"},
+        xaxis={"title": {"text": "US dollars"}, "type": "log", "tickprefix": "$", "dtick": 1, "tickformat": ",~f"},
         yaxis={"title": {"text": "hours of waiting saved" if is_saved else "mean wait (minutes)"}},
         hovermode="closest",
     )

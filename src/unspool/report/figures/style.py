@@ -19,7 +19,7 @@ import polars as pl
 from unspool.errors import shown
 from unspool.results.result import Result
 from unspool.results.series import span_of
-from unspool.units import counted
+from unspool.units import counted, format_number
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -133,13 +133,13 @@ class Clock:
     @property
     def hover(self) -> str:
         """A time under the pointer."""
-        return "%{x|%d %b %Y %H:%M}" if self.is_calendar else f"%{{x:,.4~g}} {self.unit}"
+        return "%{x|%d %b %Y %H:%M}" if self.is_calendar else f"%{{x:,.4~f}} {self.unit}"
 
     def text(self, seconds: float) -> str:
         """A time in a sentence."""
         if self.is_calendar:
             return f"{datetime.fromtimestamp(self.origin_unix_s + seconds, UTC):%d %b %Y %H:%M} UTC"
-        return f"{seconds / self.unit_s:,.4g} {self.unit}"
+        return f"{format_number(seconds / self.unit_s, 4)} {self.unit}"
 
 
 def clock_of(results: Sequence[Result]) -> Clock:
