@@ -81,7 +81,8 @@ def drive(sharing, routes, first, count, hosts, cpu, com, at_once, start, finish
             start[following] = now
             following += 1
             running += 1
-        settle(sharing, now)
+        while not settle(sharing, now):
+            pass
         if running == 0:
             return
         now = next_due(sharing.rule, sharing.heap)

@@ -11,7 +11,7 @@ from unspool.engine.compiled import compiled, inlined
 from unspool.engine.components import bound_rate, forget_passed_over, join, leave, soil, split
 from unspool.engine.due import schedule, unschedule
 from unspool.engine.levels import share_out
-from unspool.engine.sharing import alone
+from unspool.engine.sharing import NOT_BEGUN, alone
 from unspool.engine.state import NEVER, Array, Sharing
 from unspool.engine.usage import note_component, note_part, note_use
 
@@ -107,30 +107,39 @@ def block_of(count: int) -> int:
 
 
 @inlined
-def settle(sharing: Sharing, now: float) -> None:
-    """Bring the rates of all dirty components up to date."""
+def settle(sharing: Sharing, now: float) -> bool:
+    """Bring the rates of all dirty components up to date.
+
+    False where Python must have a turn before: then call it again, with nothing in between.
+    """
     rule, activities = sharing.rule, sharing.activities
-    if rule[0]["dirty"] > 1:  # then all that parts of components add below has room
+    at = rule[0]["settled"]
+    if rule[0]["phase"] == NOT_BEGUN and rule[0]["dirty"] > 1:  # then all that parts of components add below has room
         forget_passed_over(rule, activities, sharing.dirty)
-    at = 0
-    while at < rule[0]["dirty"]:
+    while at < rule[0]["dirty"]:  # parts are added, but no more than there are members
         leader = sharing.dirty[at]
         at += 1
-        if activities[leader]["dirty"] == 0 or activities[leader]["kind"] != FLOWS:
-            continue
-        size, gone = activities[leader]["size"], activities[leader]["gone"]
-        if gone > 0 and size > 1 and (size <= _FEW or 2 * gone >= size):
-            split(sharing, leader)
-        activities[leader]["dirty"] = 0
-        if rule[0]["bin_s"] > 0.0:
-            note_component(sharing, leader, now)
-        _catch_up(activities, leader, now)
+        if rule[0]["phase"] == NOT_BEGUN:
+            if activities[leader]["dirty"] == 0 or activities[leader]["kind"] != FLOWS:
+                continue
+            size, gone = activities[leader]["size"], activities[leader]["gone"]
+            if gone > 0 and size > 1 and (size <= _FEW or 2 * gone >= size):
+                split(sharing, leader)
+            activities[leader]["dirty"] = 0
+            if rule[0]["bin_s"] > 0.0:
+                note_component(sharing, leader, now)
+            _catch_up(activities, leader, now)
         if activities[leader]["size"] == 1 and activities[leader]["is_plain"] != 0:
             activities[leader]["rate"] = alone(activities, sharing.weights, sharing.uses, sharing.capacity, leader)
-        else:
-            share_out(sharing, leader)
+        elif not share_out(sharing, leader):
+            rule[0]["settled"] = at - 1
+            break
         schedule(rule, activities, sharing.heap, leader, _first_end(activities, leader, now))
+    if rule[0]["phase"] != NOT_BEGUN:
+        return False
+    rule[0]["settled"] = 0
     rule[0]["dirty"] = 0
+    return True
 
 
 @compiled

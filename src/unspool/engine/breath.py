@@ -9,8 +9,9 @@ from typing import Any
 import numba
 
 from unspool.engine.compiled import compiled
+from unspool.engine.state import Array
 
-__all__ = ["wall_clock"]
+__all__ = ["is_out_of_breath", "wall_clock"]
 
 _numba: Any = numba
 
@@ -29,3 +30,16 @@ else:
     def wall_clock() -> int:
         """Whole seconds since 1970."""
         return _time(0)  # type: ignore[no-any-return]
+
+
+@compiled
+def is_out_of_breath(rule: Array) -> bool:
+    """Whether a second has begun in which Python had no turn yet; the caller sees to it that it gets one.
+
+    `rule` has the field `second`, in which the last such second is kept. Ask after many steps, not after each.
+    """
+    second = wall_clock()
+    if second == rule[0]["second"]:
+        return False
+    rule[0]["second"] = second
+    return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from unspool.engine.breath import is_out_of_breath
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.lanes import (
     any_below,
@@ -23,37 +24,62 @@ from unspool.engine.lanes import (
     times,
     where_above_0,
 )
-from unspool.engine.sharing import deal_out
+from unspool.engine.sharing import MOST_WORK, NOT_BEGUN, deal_out
 from unspool.engine.state import NEVER, Sharing
 
 __all__ = ["share_out"]
 
+_IN_LEVELS = 2  # the phase of a component that is being shared out by level
 _SAME = 1.0 + 1e-12  # levels so close are one
 _LEAST = 1e-300  # and all below this
 
 
 @compiled
-def share_out(sharing: Sharing, leader: int) -> None:
-    """Set the rates of all activities of a component: by level where each has a worth, else by rounds."""
+def share_out(sharing: Sharing, leader: int) -> bool:
+    """Set the rates of all activities of a component: by level where each has a worth, else by rounds.
+
+    False where Python must have a turn before they are found.
+    """
+    rule = sharing.rule
+    if rule[0]["phase"] == NOT_BEGUN and rule[0]["endless"] == 0:
+        _begin_levels(sharing, leader)
+    if rule[0]["phase"] != _IN_LEVELS:
+        return deal_out(sharing, leader)
+    count, listed = rule[0]["open"], rule[0]["listed"]
+    while count > 0:  # each turn fixes a member at least: one at its bound, or all on the link that sets the level
+        level, is_bound = _next_level(sharing, count, listed)
+        before = count
+        count = _fix(sharing, count, level, is_bound)
+        if count == before:  # only where something is no number
+            rule[0]["endless"] = 1
+            break
+        rule[0]["work"] += before + listed
+        if rule[0]["work"] > MOST_WORK and count > 0:
+            rule[0]["work"] = 0
+            if is_out_of_breath(rule):
+                rule[0]["open"] = count
+                return False
+    rule[0]["phase"] = NOT_BEGUN
+    return True
+
+
+@compiled
+def _begin_levels(sharing: Sharing, leader: int) -> None:
+    """List the members of a component, and what they share, unless one of them has no worth."""
     activities = sharing.activities
-    if activities[leader]["worth"] == 0.0:
-        deal_out(sharing, leader)
-        return
     count = 0
     slot = leader
     while True:
         if activities[slot]["worth"] == 0.0:
-            deal_out(sharing, leader)
             return
         sharing.members[count] = slot
         count += 1
         slot = activities[slot]["next"]
         if slot == leader:
             break
-    listed = _list_bundles(sharing, count)
-    while count > 0:
-        level, is_bound = _next_level(sharing, count, listed)
-        count = _fix(sharing, count, level, is_bound)
+    sharing.rule[0]["phase"] = _IN_LEVELS
+    sharing.rule[0]["open"] = count
+    sharing.rule[0]["listed"] = _list_bundles(sharing, count)
 
 
 @compiled

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from unspool.engine.activities import drop_activity, has_slots, settle, start_timer, take_due
+from unspool.engine.breath import is_out_of_breath
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.due import next_due
 from unspool.engine.messages import ENDED
@@ -17,6 +18,7 @@ from unspool.engine.replay import (
     NO_SPACE,
     NO_WAY,
     STUCK,
+    TIRED,
     begin_replay,
     end_replay,
     go_on,
@@ -25,7 +27,7 @@ from unspool.engine.replay import (
     room_to_begin,
     take_up,
 )
-from unspool.engine.state import COMPLETED, FAILED, NEVER, RUNNING, Core, Fluid, Place
+from unspool.engine.state import COMPLETED, FAILED, NEVER, PAUSE, RUNNING, STALLED, Core, Fluid, Place
 from unspool.engine.work import (
     DELAY,
     FORK_JOIN,
@@ -41,14 +43,14 @@ from unspool.engine.work import (
 )
 
 __all__ = [
-    "NOBODY", "NO_ROOM_LEFT", "OUT_OF_BREATH", "deliver", "fluid_outcome", "forget_job", "is_stale_fluid_end",
-    "launch", "next_activity", "room_to_go_on", "take_finished",
+    "NOBODY", "NO_ROOM_LEFT", "OUT_OF_BREATH", "deliver", "find_rates", "fluid_outcome", "forget_job",
+    "is_stale_fluid_end", "launch", "next_activity", "room_to_go_on", "take_finished",
 ]  # fmt: skip
 
 _MATCH, _NO_MATCH, _NO_MESSAGE = 0, 1, 2
 _NONE = -1
 NOBODY, NO_ROOM_LEFT, OUT_OF_BREATH = -1, -2, -3
-_MOST_STEPS = 1 << 18
+_LOOKS_AT_CLOCK = 63  # after so many steps and one more: in each, a rank may take some thousand
 _DEADLOCKED = 1  # the code of a job whose ranks wait for one another, and that no walltime ends
 
 
@@ -86,13 +88,24 @@ def launch(core: Core, place: Place | None, fluid: Fluid | None) -> bool:
 
 
 @compiled
+def find_rates(core: Core, fluid: Fluid | None) -> int:
+    """Bring rates up to date, unless some rank can go on; `PAUSE` where Python must have a turn before that is done,
+    `STALLED` where there are none to be found, else -1."""
+    if fluid is None or has_ready(fluid.mpi):
+        return -1
+    is_done = settle(fluid.sharing, core.clock[0]["now"])
+    if fluid.sharing.rule[0]["endless"] != 0:
+        return STALLED
+    return -1 if is_done else PAUSE
+
+
+@compiled
 def next_activity(core: Core, fluid: Fluid | None) -> float:
-    """When an activity is over next; rates are brought up to date."""
+    """When an activity is over next; rates must be up to date (`find_rates`)."""
     if fluid is None:
         return NEVER
     if has_ready(fluid.mpi):
         return core.clock[0]["now"]  # type: ignore[no-any-return]
-    settle(fluid.sharing, core.clock[0]["now"])
     return next_due(fluid.sharing.rule, fluid.sharing.heap)
 
 
@@ -100,19 +113,18 @@ def next_activity(core: Core, fluid: Fluid | None) -> float:
 def take_finished(core: Core, place: Place | None, fluid: Fluid | None) -> int:
     """Go on with all jobs of which an activity is over by now, up to one that is over as a whole, which is returned.
 
-    `NOBODY`: none is; `NO_ROOM_LEFT`: there is no room to go on, and it must be called again; `OUT_OF_BREATH`: many
-    steps were made, and it must be called again after Python had a turn.
+    `NOBODY`: none is; `NO_ROOM_LEFT`: there is no room to go on, and it must be called again; `OUT_OF_BREATH`: it must
+    be called again after Python had a turn, and nothing else before.
     """
     if fluid is None or place is None:
         return NOBODY
     while room_to_go_on(fluid):
         fluid.rule[0]["steps"] += 1
-        if fluid.rule[0]["steps"] >= _MOST_STEPS:
-            fluid.rule[0]["steps"] = 0
+        if fluid.rule[0]["steps"] & _LOOKS_AT_CLOCK == 0 and is_out_of_breath(fluid.sharing.rule):
             return OUT_OF_BREATH
         frame = _go_on_with_ranks(core, fluid)
-        if frame == NO_ROOM_LEFT:
-            return NO_ROOM_LEFT
+        if frame in (NO_ROOM_LEFT, OUT_OF_BREATH):
+            return frame
         if frame >= 0:
             over: int = fluid.frames[frame]["job"]
             if _work_off(core, place, fluid, over):
@@ -174,7 +186,11 @@ def _ask(fluid: Fluid, frame: int, program: int, code: int) -> None:
 
 @compiled
 def _work_off(core: Core, place: Place, fluid: Fluid, job: int) -> bool:
-    """Make all moves, the last that was asked for first; True where the job is over."""
+    """Make all moves, the last that was asked for first; True where the job is over.
+
+    It ends: each way down a program, which is a tree, leads to an activity, or to a program that reads one of the
+    job's messages, of which there are so many, or waits for one.
+    """
     rule, todo = fluid.rule, fluid.todo
     is_over = False
     while rule[0]["todo"] > 0:
@@ -337,6 +353,8 @@ def _go_on_with_ranks(core: Core, fluid: Fluid) -> int:
     )  # fmt: skip
     if came == NO_SPACE:
         return NO_ROOM_LEFT
+    if came == TIRED:
+        return OUT_OF_BREATH
     if came in (ENDED, STUCK, NO_WAY):
         return _end_replay(core, fluid, fluid.mpi, came, replay)
     return NOBODY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unspool.engine.activities import block_of, drop_activity, has_slots, start_timer
+from unspool.engine.breath import is_out_of_breath
 from unspool.engine.collectives import END, PAUSE, PUT, SKIP, TAKE, step_of
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.messages import (
@@ -43,13 +44,14 @@ from unspool.engine.mpi import (
 from unspool.engine.state import Routes, Sharing
 
 __all__ = [
-    "ALL_WAIT", "NO_SPACE", "NO_WAY", "STUCK", "begin_replay", "end_replay", "go_on", "has_ready", "is_of_replay",
-    "room_to_begin", "take_up",
+    "ALL_WAIT", "NO_SPACE", "NO_WAY", "STUCK", "TIRED", "begin_replay", "end_replay", "go_on", "has_ready",
+    "is_of_replay", "room_to_begin", "take_up",
 ]  # fmt: skip
 
 # What going on leads to, besides the owner of a replay that is over.
-ALL_WAIT, NO_SPACE, NO_WAY, STUCK = -1, -2, -3, -4
+ALL_WAIT, NO_SPACE, NO_WAY, STUCK, TIRED = -1, -2, -3, -4, -5
 _AT_ONCE = 4096  # steps of a rank before others have their turn
+_LOOKS_AT_CLOCK = 63  # after so many steps of a rank and one more: each may search all that the rank has not waited for
 
 
 @compiled
@@ -170,8 +172,8 @@ def take_up(mpi: Mpi | None, owner: int) -> None:
 @compiled
 def go_on(sharing: Sharing, routes: Routes, mpi: Mpi | None, now: float, elements: int) -> tuple[int, int]:
     """Let a rank that can go on do so. What came of it, and the replay: `ALL_WAIT` where none can, `NO_SPACE` where an
-    array is full, `NO_WAY` where hosts have no route; `ENDED` where the replay is over, `STUCK` where all its ranks
-    wait for one another; else `READY`."""
+    array is full, `NO_WAY` where hosts have no route, `TIRED` where Python must have a turn; `ENDED` where the replay
+    is over, `STUCK` where all its ranks wait for one another; else `READY`."""
     if mpi is None:
         return ALL_WAIT, NOWHERE
     rule, ranks, replays = mpi.rule, mpi.ranks, mpi.replays
@@ -180,7 +182,7 @@ def go_on(sharing: Sharing, routes: Routes, mpi: Mpi | None, now: float, element
     rank = mpi.ready[rule[0]["ready"] - 1]
     replay = ranks[rank]["replay"]
     rule[0]["ready"] -= 1
-    for _ in range(_AT_ONCE):
+    for at in range(_AT_ONCE):
         if not (
             has_slots(sharing.rule, sharing.activities, 1)
             and sharing.rule[0]["top"] + 2 * elements <= len(sharing.uses)
@@ -200,6 +202,9 @@ def go_on(sharing: Sharing, routes: Routes, mpi: Mpi | None, now: float, element
             return NO_WAY, replay
         if ranks[rank]["state"] != READY:
             break
+        if at & _LOOKS_AT_CLOCK == _LOOKS_AT_CLOCK and is_out_of_breath(sharing.rule):
+            _put_back(mpi, rank)
+            return TIRED, replay
     if ranks[rank]["state"] == READY:
         _put_back(mpi, rank)
         return READY, replay

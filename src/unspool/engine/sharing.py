@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from unspool.engine.breath import is_out_of_breath
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.lanes import (
     LANES,
@@ -32,9 +33,13 @@ from unspool.engine.lanes import (
 )
 from unspool.engine.state import NEVER, Array, Sharing
 
-__all__ = ["NOTHING_LEFT", "alone", "deal_out"]
+__all__ = ["IN_ROUNDS", "MOST_WORK", "NOTHING_LEFT", "NOT_BEGUN", "alone", "deal_out"]
 
 NOTHING_LEFT = 1e-5  # of a resource: less than this is nothing
+NOT_BEGUN, IN_ROUNDS = 0, 1  # phases of a component that is being shared out
+MOST_WORK = 1 << 18  # members and bundles to come by between two looks at the clock: some milliseconds
+_MOST_ROUNDS = 10_000_000  # on fat links
+_FORESEES = 1023  # after so many rounds and one more it is counted how many are still to come
 
 
 @inlined
@@ -48,33 +53,62 @@ def alone(activities: Array, weights: Array, uses: Array, capacity: Array, slot:
 
 
 @compiled
-def deal_out(sharing: Sharing, leader: int) -> None:
-    """Set the rates of all activities of a component.
+def deal_out(sharing: Sharing, leader: int) -> bool:
+    """Set the rates of all activities of a component; False where Python must have a turn before they are found.
 
-    What closed users take of a fat link may be so little that it loses nothing at all. Then others that nothing else
-    bounds rise on it for ever, in SimGrid too; here they stop, and it is noted: no rate is right from then on.
+    Rounds end. In each, what an open task rises by is set by its bound, which closes it, or by a resource. One that is
+    shared, by n, keeps at most 1 - 1/n of what it had: after n * ln(capacity / 1e-5) such rounds nothing is left. But
+    a fat link loses no more than the least of its users takes, which may be next to nothing, or less than rounding
+    shows. Then others rise on it round after round, in SimGrid too. Where rounds are to be more than `_MOST_ROUNDS`
+    it is noted, and no rate is right from then on.
     """
-    if sharing.rule[0]["endless"] != 0:
-        return
-    still_open = _gather(sharing.activities, sharing.members, leader)
-    shared = _list_bundles(sharing, sharing.listed, still_open, False)
-    fat = 0
-    if sharing.rule[0]["has_fat"] != 0:
-        fat = _list_bundles(sharing, sharing.listed_fat, still_open, True)
+    rule = sharing.rule
+    if rule[0]["endless"] != 0:
+        return True
+    if rule[0]["phase"] == NOT_BEGUN:
+        _begin_rounds(sharing, leader)
+    still_open, shared, fat = rule[0]["open"], rule[0]["listed"], rule[0]["listed_fat"]
+    rounds = rule[0]["rounds"]
     while still_open > 0:
-        sharing.rule[0]["mark"] += 1
+        rule[0]["mark"] += 1
         shared = _divide(sharing, shared)
         fat = _divide_fat(sharing, fat)
         for at in range(still_open):
             _rise(sharing, sharing.members[at])
-        has_changed = _take_of_fat(sharing, fat)
+        _take_of_fat(sharing, fat)
         _round_off(sharing, sharing.listed, shared)
         _round_off(sharing, sharing.listed_fat, fat)
         open_before = still_open
         still_open = _close(sharing, still_open)
-        if shared == 0 and not has_changed and still_open == open_before and _is_unbound(sharing, still_open):
-            sharing.rule[0]["endless"] = 1
-            return
+        rounds += 1
+        if rounds & _FORESEES == 0 and still_open > 0:
+            is_same = still_open == open_before
+            if rounds > _MOST_ROUNDS or (is_same and _are_many_to_come(sharing, still_open, shared, fat)):
+                rule[0]["endless"] = 1
+                break
+        rule[0]["work"] += open_before + shared + fat
+        if rule[0]["work"] > MOST_WORK and still_open > 0:
+            rule[0]["work"] = 0
+            if is_out_of_breath(rule):
+                rule[0]["open"], rule[0]["listed"], rule[0]["listed_fat"] = still_open, shared, fat
+                rule[0]["rounds"] = rounds
+                return False
+    rule[0]["phase"] = NOT_BEGUN
+    return True
+
+
+@compiled
+def _begin_rounds(sharing: Sharing, leader: int) -> None:
+    """List the members of a component, and what they share."""
+    rule = sharing.rule
+    count = _gather(sharing.activities, sharing.members, leader)
+    rule[0]["phase"] = IN_ROUNDS
+    rule[0]["rounds"] = 0
+    rule[0]["open"] = count
+    rule[0]["listed"] = _list_bundles(sharing, sharing.listed, count, False)
+    rule[0]["listed_fat"] = 0
+    if rule[0]["has_fat"] != 0:
+        rule[0]["listed_fat"] = _list_bundles(sharing, sharing.listed_fat, count, True)
 
 
 @compiled
@@ -241,24 +275,36 @@ def _least_step(weights: Array, runs: Array, uses: Array, share: Array, first: i
 
 
 @compiled
-def _take_of_fat(sharing: Sharing, count: int) -> bool:
-    """A fat link loses what the least of its users rose by; False where that is nothing for all of them."""
-    has_changed = False
+def _take_of_fat(sharing: Sharing, count: int) -> None:
+    """A fat link loses what the least of its users rose by."""
     for at in range(count):
         bundle = sharing.listed_fat[at]
-        before = sharing.left[bundle, 0]
-        sharing.left[bundle, 0] = before - min(sharing.share[bundle, 0], sharing.bundles[bundle]["least"])
-        has_changed = has_changed or sharing.left[bundle, 0] != before
-    return has_changed
+        sharing.left[bundle, 0] -= min(sharing.share[bundle, 0], sharing.bundles[bundle]["least"])
 
 
 @compiled
-def _is_unbound(sharing: Sharing, count: int) -> bool:
-    """Whether nothing but links bounds the activities that are open."""
-    bound = NEVER
+def _are_many_to_come(sharing: Sharing, count: int, shared: int, fat: int) -> bool:
+    """Whether more than `_MOST_ROUNDS` rounds are to come before any activity closes.
+
+    Until then no part can grow, so nothing changes by more in any round than it did in this one, in which nobody
+    closed. What is no number changes by nothing.
+    """
+    activities, users, share, left = sharing.activities, sharing.users, sharing.share, sharing.left
     for at in range(count):
-        bound = min(bound, sharing.activities[sharing.members[at]]["bound"])
-    return bool(bound == NEVER)
+        slot = sharing.members[at]
+        if activities[slot]["step"] * _MOST_ROUNDS >= activities[slot]["bound"] - activities[slot]["rate"]:
+            return False
+    for at in range(shared):
+        bundle = sharing.listed[at]
+        for lane in range(LANES):
+            lost = share[bundle, lane] * users[bundle, lane] - left[bundle, lane]
+            if users[bundle, lane] > 0.0 and lost * _MOST_ROUNDS >= left[bundle, lane]:
+                return False
+    for at in range(fat):
+        bundle = sharing.listed_fat[at]
+        if (share[bundle, 0] - left[bundle, 0]) * _MOST_ROUNDS >= left[bundle, 0]:
+            return False
+    return True
 
 
 @compiled

@@ -65,6 +65,9 @@ CLOCK = np.dtype(
         ("stalled", "i8"),  # decisions at one instant that changed nothing for any job:
         ("stalled_at", "f8"),  # at this instant,
         ("stalled_with", "i8"),  # with this count of what jobs did
+        ("amid", "i8"),  # 1: Python has a turn amid an instant, 2: amid machines that stop at it
+        ("instant", "f8"),  # that instant
+        ("second", "i8"),  # on the wall clock, when it last had a turn
         ("noted", "i8"),  # attempts whose start is counted in the usage of their users
         ("events", "i8"),
         ("running", "i8"),
@@ -317,6 +320,14 @@ SHARING = np.dtype(
         ("in_use", "i8"),  # and their elements
         ("mark", "i8"),  # counts searches, so that nothing need be unmarked
         ("endless", "i8"),  # 1: rounds on fat links did not end
+        ("settled", "i8"),  # how many of the dirty have their rates, where Python has a turn before all do:
+        ("phase", "i8"),  # how the next of them is being shared out, 0: not yet,
+        ("rounds", "i8"),  # after so many rounds,
+        ("open", "i8"),  # with so many members that still rise,
+        ("listed", "i8"),  # bundles that they share,
+        ("listed_fat", "i8"),  # and fat links
+        ("work", "i8"),  # members and bundles that rounds came by since the last look at the clock
+        ("second", "i8"),  # on the wall clock, when Python last had a turn
         ("touched", "i8"),  # links that the task in the making uses
         ("latency", "f8"),  # of the task in the making,
         ("window", "f8"),  # and the largest latency x bytes of its flows
@@ -394,7 +405,7 @@ WAY = np.dtype([("first", "i8"), ("count", "i8"), ("latency", "f8")], align=True
 FLUID = np.dtype(
     [
         ("launched", "i8"),  # attempts whose jobs have begun to do what they do
-        ("steps", "i8"),  # of jobs since Python last had a turn
+        ("steps", "i8"),  # of jobs
         ("strict", "i8"),  # 1: a delay that ends with the walltime is cut by it, as in Batsim
         ("slots", "i8"),  # of frames that were ever in use,
         ("spare", "i8"),  # and the first of those given back, -1 for none

@@ -146,6 +146,7 @@ def refuse_endless(sharing: Sharing) -> None:
     """Complain of rates that could not be found."""
     if sharing.rule[0]["endless"] != 0:
         raise RunError(
-            "tasks on fat links (FATPIPE) rise for ever, as one that is slow takes too little of a link to count; "
-            "SimGrid's rounds do not end either; use the clean variant (--sharing clean, Contention(sharing='clean'))"
+            "tasks on fat links (FATPIPE) rise for ever, or for more than 10 million rounds, because a slow task takes "
+            "next to nothing of a link; SimGrid does not end either. "
+            "Use the clean variant (--sharing clean, Contention(sharing='clean'))."
         )

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.outages import next_change
-from unspool.engine.programs import next_activity
-from unspool.engine.state import NEVER
+from unspool.engine.programs import find_rates, next_activity
+from unspool.engine.state import NEVER, PAUSE
 from unspool.errors import InputError, UnspoolError, shown
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
@@ -128,6 +128,8 @@ class Rerun:
         if plan is not None and clock["plans"]:
             instants.append(float(plan.plans[0]["start"]))
         instants.append(next_change(core, self.engine.state.outage))
+        while find_rates(core, self.engine.state.fluid) == PAUSE:
+            pass
         instants.append(next_activity(core, self.engine.state.fluid))
         return min(instants)
 

@@ -267,8 +267,6 @@ class Engine:
         else:
             self._run_outside(policy, progress)
         clock["until"] = float("inf")
-        if self.state.fluid is not None:
-            refuse_endless(self.state.fluid.sharing)
         left = int(clock["queued"])
         if left and until == float("inf"):
             shown = ", ".join(self.id_of(job) for job in self.waiting_jobs(0, _SHOWN)) + (
@@ -507,6 +505,8 @@ class Engine:
         elif status == OUTAGES:
             self._weather.look_ahead(self)
         elif status == STALLED:
+            if self.state.fluid is not None:
+                refuse_endless(self.state.fluid.sharing)
             raise RunError(self._why_stalled())
         elif status == PREDICT:
             self._predictor.predict(self, int(self.core.clock[0]["deferred"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unspool.engine.breath import is_out_of_breath
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, pop_event
 from unspool.engine.guess import predict
@@ -22,6 +23,7 @@ from unspool.engine.plans import room_to_plan
 from unspool.engine.programs import (
     NOBODY,
     OUT_OF_BREATH,
+    find_rates,
     fluid_outcome,
     is_stale_fluid_end,
     launch,
@@ -53,6 +55,8 @@ __all__ = ["MOST_ROUNDS", "to_next_decision"]
 
 MOST_ROUNDS = 100_000
 """So many decisions at one instant that change nothing for any job end the run."""
+_LOOKS_AT_CLOCK = 255  # after so many events and one more: few take longer than some microseconds
+_AMID, _AMID_STOPS = 1, 2
 
 
 @inlined
@@ -61,50 +65,20 @@ def to_next_decision(state: State) -> int:
     core = state.core
     clock, events, jobs = core.clock, core.events, core.jobs
     status = broken_off(core, state.place, state.elastic)
+    turns = 0
     while status < 0:
-        if not launch(core, state.place, state.fluid) or not room_to_note(state.fluid, state.meter):
-            status = ROOM
-            break
-        instant = next_activity(core, state.fluid)
-        note_loads(core, state.fluid, state.meter)
-        if clock[0]["next_arrival"] < len(jobs):
-            instant = min(instant, jobs[clock[0]["next_arrival"]]["submit"])
-        instant = min(instant, next_change(core, state.outage))
-        if (
-            clock[0]["events"] > 0
-            and events[0]["time"] < instant
-            and not (instant == NEVER and only_kept_are_left(core, state.elastic))
-        ):
-            instant = events[0]["time"]
-        if instant > clock[0]["now"] or only_stops_are_left(core, state.elastic):
-            if clock[0]["dirty"] != 0:
-                if _each_start_sees_to_room(state.elastic) or (
-                    _has_room(core)
-                    and room_for_stops(core, state.elastic)
-                    and _room_for_rows(core, state.place)
-                    and room_to_plan(core, state.place, state.later, state.plan)
-                ):
-                    clock[0]["dirty"] = 0
-                    status = STALLED if _is_stalled(core) else DECIDE
-                else:
-                    status = ROOM
+        stops = clock[0]["amid"] == _AMID_STOPS
+        instant = clock[0]["instant"]
+        if clock[0]["amid"] == 0:
+            status, instant = _next_instant(state)
+            if status >= 0:
                 break
-            due = _next_plan(core, state.plan)
-            is_due = due <= instant and due < NEVER  # a start that was promised
-            instant = due if is_due else instant
-            if instant == NEVER:
-                status = DONE
-                break
-            if instant > clock[0]["until"]:
-                status = UNTIL
-                break
-            if _is_beyond_known_outages(state.outage, instant):
-                status = OUTAGES
-                break
-            clock[0]["now"] = instant
-            clock[0]["dirty"] = 1 if is_due else 0
-        stops = False
+        clock[0]["amid"] = 0
         while True:
+            turns += 1
+            if turns & _LOOKS_AT_CLOCK == 0 and is_out_of_breath(clock):
+                status = PAUSE
+                break
             over = take_finished(core, state.place, state.fluid)  # before walltimes end: who ends with one is done
             if over < NOBODY:
                 status = PAUSE if over == OUT_OF_BREATH else ROOM
@@ -155,6 +129,9 @@ def to_next_decision(state: State) -> int:
                 clock[0]["deferred"] = subject
                 status = DEFER
                 break
+        if status == PAUSE:  # nothing may come between, or results would hang on the wall clock
+            clock[0]["amid"] = _AMID_STOPS if stops else _AMID
+            clock[0]["instant"] = instant
         if status < 0:
             while clock[0]["next_arrival"] < len(jobs) and jobs[clock[0]["next_arrival"]]["submit"] <= instant:
                 job = clock[0]["next_arrival"]
@@ -166,6 +143,52 @@ def to_next_decision(state: State) -> int:
                     arrive(core, job)
                 clock[0]["next_arrival"] = job + 1
     return status
+
+
+@inlined
+def _next_instant(state: State) -> tuple[int, float]:
+    """Go to the next instant at which something happens, or find out (with a status) that it is not time to."""
+    core = state.core
+    clock, events, jobs = core.clock, core.events, core.jobs
+    if not launch(core, state.place, state.fluid) or not room_to_note(state.fluid, state.meter):
+        return ROOM, NEVER
+    status = find_rates(core, state.fluid)
+    if status >= 0:
+        return status, NEVER
+    instant = next_activity(core, state.fluid)
+    note_loads(core, state.fluid, state.meter)
+    if clock[0]["next_arrival"] < len(jobs):
+        instant = min(instant, jobs[clock[0]["next_arrival"]]["submit"])
+    instant = min(instant, next_change(core, state.outage))
+    if (
+        clock[0]["events"] > 0
+        and events[0]["time"] < instant
+        and not (instant == NEVER and only_kept_are_left(core, state.elastic))
+    ):
+        instant = events[0]["time"]
+    if instant > clock[0]["now"] or only_stops_are_left(core, state.elastic):
+        if clock[0]["dirty"] != 0:
+            if _each_start_sees_to_room(state.elastic) or (
+                _has_room(core)
+                and room_for_stops(core, state.elastic)
+                and _room_for_rows(core, state.place)
+                and room_to_plan(core, state.place, state.later, state.plan)
+            ):
+                clock[0]["dirty"] = 0
+                return STALLED if _is_stalled(core) else DECIDE, instant
+            return ROOM, instant
+        due = _next_plan(core, state.plan)
+        is_due = due <= instant and due < NEVER  # a start that was promised
+        instant = due if is_due else instant
+        if instant == NEVER:
+            return DONE, instant
+        if instant > clock[0]["until"]:
+            return UNTIL, instant
+        if _is_beyond_known_outages(state.outage, instant):
+            return OUTAGES, instant
+        clock[0]["now"] = instant
+        clock[0]["dirty"] = 1 if is_due else 0
+    return -1, instant
 
 
 @compiled

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.engine.activities import settle, take_due
+from unspool.engine.breath import is_out_of_breath
 from unspool.engine.compiled import compiled
 from unspool.engine.due import next_due
 from unspool.engine.messages import ENDED
 from unspool.engine.mpi import Mpi
-from unspool.engine.replay import NO_SPACE, NO_WAY, begin_replay, go_on, has_ready, take_up
+from unspool.engine.replay import NO_SPACE, NO_WAY, TIRED, begin_replay, go_on, has_ready, take_up
 from unspool.engine.state import NEVER, Array, Routes, Sharing
 from unspool.engine.traces import grow_mpi, mpi_of
 from unspool.engine.wiring import grow_sharing, refuse_endless, routes_of, sharing_on
@@ -22,7 +23,8 @@ from unspool.workloads.smpi_traces import SmpiTrace
 
 __all__ = ["rank_ends"]
 
-_OVER, _SHORT, _NO_ROUTE = 0, 1, 2
+_OVER, _SHORT, _NO_ROUTE, _PAUSED = 0, 1, 2, 3
+_LOOKS_AT_CLOCK = 63  # after so many activities and one more
 
 
 def rank_ends(
@@ -49,25 +51,35 @@ def rank_ends(
     mpi.ranks["host"][: trace.ranks] = hosts
     mpi.ranks["end"] = NEVER
     now = np.zeros(1)
-    while (status := _run(flowing, routes, mpi, now, elements)) == _SHORT:
-        flowing, mpi = grow_sharing(flowing, 1, 2 * elements), grow_mpi(mpi)
+    while (status := _run(flowing, routes, mpi, now, elements)) in (_SHORT, _PAUSED):
+        refuse_endless(flowing)
+        if status == _SHORT:
+            flowing, mpi = grow_sharing(flowing, 1, 2 * elements), grow_mpi(mpi)
     if status == _NO_ROUTE:
         raise InputError(
             f"{trace.path}: two ranks exchange messages, but their hosts have no route; give them one, or "
             "read the platform with missing_routes='free'"
         )
-    refuse_endless(flowing)
     return [float(time) for time in mpi.ranks["end"][: trace.ranks]]
 
 
 @compiled
 def _run(sharing: Sharing, routes: Routes, mpi: Mpi, clock: Array, elements: int) -> int:
-    """Let everything happen, from the time on the clock on, until nothing is left or an array is full."""
+    """Let everything happen, from the time on the clock on, until nothing is left or an array is full.
+
+    `_PAUSED` where Python must have a turn, or there are no rates.
+    """
+    turns = 0
     while True:
+        turns += 1
+        if turns & _LOOKS_AT_CLOCK == 0 and is_out_of_breath(sharing.rule):
+            return _PAUSED
         while has_ready(mpi):
             came, _ = go_on(sharing, routes, mpi, clock[0], elements)
             if came == NO_SPACE:
                 return _SHORT
+            if came == TIRED:
+                return _PAUSED
             if came == NO_WAY:
                 return _NO_ROUTE
             if came == ENDED:
@@ -76,7 +88,8 @@ def _run(sharing: Sharing, routes: Routes, mpi: Mpi, clock: Array, elements: int
         if owner >= 0:
             take_up(mpi, owner)
             continue
-        settle(sharing, clock[0])
+        if not settle(sharing, clock[0]) or sharing.rule[0]["endless"] != 0:
+            return _PAUSED
         due = next_due(sharing.rule, sharing.heap)
         if due == NEVER:
             return _OVER

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unspool.engine.activities import set_speed, settle, take_due
+from unspool.engine.breath import is_out_of_breath
 from unspool.engine.compiled import compiled
 from unspool.engine.due import next_due
 from unspool.engine.state import NEVER, Array, Routes, Sharing
@@ -75,7 +76,6 @@ def finish_times(
         if begin_task(flowing, routes, at, len(tasks[at].hosts), time) == NO_WORK:
             finish[at] = time
     _run_until(flowing, finish, now, NEVER)
-    refuse_endless(flowing)
     return [float(time) for time in finish]
 
 
@@ -93,17 +93,26 @@ def _prepare(sharing: Sharing, routes: Routes, task: FluidTask) -> None:
             raise InputError(f"task '{task.name}': there is no route from host {source} to host {target}")
 
 
-@compiled
 def _run_until(sharing: Sharing, finish: Array, now: float, time: float) -> None:
     """Let everything happen that happens from now until a time, or at it."""
-    while True:
-        settle(sharing, now)
+    clock = np.array([now])
+    while not _went_until(sharing, finish, clock, time):
+        refuse_endless(sharing)
+
+
+@compiled
+def _went_until(sharing: Sharing, finish: Array, clock: Array, time: float) -> bool:
+    """The same from the time on the clock on; False where Python must have a turn before, or there are no rates."""
+    while settle(sharing, clock[0]) and sharing.rule[0]["endless"] == 0:
         due = next_due(sharing.rule, sharing.heap)
         if due > time or due == NEVER:
-            return
-        now = due
-        while True:
-            owner = take_due(sharing, now)
+            return True
+        clock[0] = due
+        while True:  # each turn takes an activity off the heap
+            owner = take_due(sharing, clock[0])
             if owner < 0:
                 break
-            finish[owner] = now
+            finish[owner] = clock[0]
+        if is_out_of_breath(sharing.rule):
+            break
+    return False
