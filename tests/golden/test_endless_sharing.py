@@ -9,6 +9,10 @@ import sys
 import time
 
 import pytest
+from tests.faces.protocol_build import Talk, order
+
+from unspool.faces.batsim.protocol.begins import Terms
+from unspool.faces.batsim.running import Settings, run_batsim
 
 UNSPOOL = (sys.executable, "-c", "from unspool.cli.app import main; main()")
 PLATFORM = """<?xml version='1.0'?>
@@ -65,9 +69,10 @@ def test_jobs_whose_rounds_never_end_fail_with_a_sentence(files):
     folder = files(ENDLESS, profiles())
     done = subprocess.run(batsim(), cwd=folder, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith(
-        "unspool: tasks on fat links (FATPIPE) rise for ever, or for more than 10 million rounds, because a slow task "
-        "takes next to nothing of a link; SimGrid does not end either. Use the clean variant (--sharing clean"
+    assert done.stderr.splitlines()[-1] == (
+        "unspool: policy 'filler': tasks on fat links (FATPIPE) rise for ever, or for more than 10 million rounds, "
+        "because a slow task takes next to nothing of a link; SimGrid does not end either. "
+        "Use the clean variant (--sharing clean, Contention(sharing='clean'))."
     )
 
 
@@ -80,15 +85,37 @@ def test_the_clean_variant_runs_them(files):
     assert ends == pytest.approx({"A": 9.80, "B": 35.64, "C": 0.70}, abs=0.005)
 
 
+def test_a_run_that_a_scheduler_elsewhere_decides_breaks_off_too(files):
+    folder = files(ENDLESS, profiles())
+    machines = {"w0!A": "0-2", "w0!B": "0 2", "w0!C": "0 2"}
+
+    def decide(message):
+        if message["now"] > 1:
+            return []
+        names = [event["data"]["job_id"] for event in message["events"] if event["type"] == "JOB_SUBMITTED"]
+        return [order("EXECUTE_JOB", job_id=name, alloc=machines[name]) for name in names]
+
+    talk = Talk(decide, Terms(shares_machines=True))
+    settings = Settings(
+        str(folder / "platform.xml"), [str(folder / "workload.json")], outside=talk, shares_machines=True
+    )
+    found = run_batsim(settings, states=False)
+    assert "more than 10 million rounds" in str(found.fault)
+    assert [type for _, type, _ in talk.told if type == "JOB_COMPLETED"] == []
+
+
 # A billion steps at one instant: of a task without work, and of a trace whose rank computes nothing.
 STEPS = {"step": {"type": "parallel_homogeneous", "cpu": 0, "com": 0}}
 TRACE = {"step": {"type": "smpi", "trace": "trace"}}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("step", [STEPS, TRACE], ids=["task", "trace"])
-@pytest.mark.parametrize("command", ["batsim", "run"])
+@pytest.mark.parametrize(
+    ("command", "step", "number"),
+    [("batsim", STEPS, signal.SIGTERM), ("batsim", TRACE, signal.SIGINT), ("run", STEPS, signal.SIGINT),
+     ("run", TRACE, signal.SIGTERM)],
+    ids=["batsim-task", "batsim-trace", "run-task", "run-trace"],
+)  # fmt: skip
 def test_a_billion_steps_at_one_instant_can_be_interrupted(files, command, step, number):
     repeated = {**step, "many": {"type": "composed", "repeat": 1_000_000_000, "seq": ["step"]}}
     folder = files([("many", 1, None)], repeated, trace="rank\n", rank="0 init\n" + 5000 * "0 compute 0\n")
@@ -96,7 +123,7 @@ def test_a_billion_steps_at_one_instant_can_be_interrupted(files, command, step,
     if command == "run":
         started = [*UNSPOOL, "run", "workload.json", "-p", "platform.xml", "--policy", "filler", "-o", "out"]
     with subprocess.Popen(started, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        time.sleep(5.0)  # by then it runs where it has been compiled before; where it has not, nobody waits for longer
+        time.sleep(3.0)  # by then it runs where it has been compiled before; where it has not, nobody waits for longer
         running.send_signal(number)
         _, err = running.communicate(timeout=180)
     assert running.returncode == 130
