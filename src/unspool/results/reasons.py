@@ -238,9 +238,10 @@ def _told_reservation(reason: Reason) -> str:
 
 def _told_plan(reason: Reason) -> str:
     assert reason.expected_end is not None
-    whose = f"promised to {_named(reason.jobs)}" if reason.jobs else "that are promised"
+    if not reason.jobs:
+        return f"is planned for {_told_start(reason)}: there is room now, but plans move only when a job ends early"
     end = told_time(reason.expected_end)
-    return f"is planned for {_told_start(reason)}: could run until {end}, into cores {whose}"
+    return f"is planned for {_told_start(reason)}: could run until {end}, into cores promised to {_named(reason.jobs)}"
 
 
 def _told_start(reason: Reason) -> str:
