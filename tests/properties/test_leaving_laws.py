@@ -185,7 +185,7 @@ def test_given_up_with_its_machine_is_ended_when_the_machine_goes_down(policy, l
     first = run(shorter, platform, policy)
     attempt = first.attempts.filter(pl.col("job_id") == job)
     time = attempt["finish_time"].item()
-    machine = first.allocations.filter(pl.col("attempt") == attempt["attempt"].item())["first"].item()
+    machine = first.allocations.filter(pl.col("attempt") == attempt["attempt"].item())["first_machine"].item()
     down = Outages((Outage(machine, time, time + data.draw(st.integers(1, 80))),))
     ended = run(shorter, platform, policy, outages=down, on_loss=OnLoss("kill"))
     lost = run(workload, platform, policy, outages=down, on_loss=OnLoss("kill"))
