@@ -113,13 +113,13 @@ def settle(sharing: Sharing, now: float) -> bool:
     False where Python must have a turn before: then call it again, with nothing in between.
     """
     rule, activities = sharing.rule, sharing.activities
-    at = rule[0]["settled"]
-    if rule[0]["phase"] == NOT_BEGUN and rule[0]["dirty"] > 1:  # then all that parts of components add below has room
+    at, phase = rule[0]["settled"], rule[0]["phase"]
+    if phase == NOT_BEGUN and rule[0]["dirty"] > 1:  # then all that parts of components add below has room
         forget_passed_over(rule, activities, sharing.dirty)
     while at < rule[0]["dirty"]:  # parts are added, but no more than there are members
         leader = sharing.dirty[at]
         at += 1
-        if rule[0]["phase"] == NOT_BEGUN:
+        if phase == NOT_BEGUN:
             if activities[leader]["dirty"] == 0 or activities[leader]["kind"] != FLOWS:
                 continue
             size, gone = activities[leader]["size"], activities[leader]["gone"]
@@ -133,12 +133,10 @@ def settle(sharing: Sharing, now: float) -> bool:
             activities[leader]["rate"] = alone(activities, sharing.weights, sharing.uses, sharing.capacity, leader)
         elif not share_out(sharing, leader):
             rule[0]["settled"] = at - 1
-            break
+            return False
+        phase = NOT_BEGUN
         schedule(rule, activities, sharing.heap, leader, _first_end(activities, leader, now))
-    if rule[0]["phase"] != NOT_BEGUN:
-        return False
-    rule[0]["settled"] = 0
-    rule[0]["dirty"] = 0
+    rule[0]["settled"] = rule[0]["dirty"] = 0
     return True
 
 

@@ -41,7 +41,7 @@ def share_out(sharing: Sharing, leader: int) -> bool:
     False where Python must have a turn before they are found.
     """
     rule = sharing.rule
-    if rule[0]["phase"] == NOT_BEGUN and rule[0]["endless"] == 0:
+    if rule[0]["phase"] == NOT_BEGUN and sharing.activities[leader]["worth"] != 0.0 and rule[0]["endless"] == 0:
         _begin_levels(sharing, leader)
     if rule[0]["phase"] != _IN_LEVELS:
         return deal_out(sharing, leader)

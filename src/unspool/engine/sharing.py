@@ -68,7 +68,7 @@ def deal_out(sharing: Sharing, leader: int) -> bool:
     if rule[0]["phase"] == NOT_BEGUN:
         _begin_rounds(sharing, leader)
     still_open, shared, fat = rule[0]["open"], rule[0]["listed"], rule[0]["listed_fat"]
-    rounds = rule[0]["rounds"]
+    rounds, work = rule[0]["rounds"], rule[0]["work"]
     while still_open > 0:
         rule[0]["mark"] += 1
         shared = _divide(sharing, shared)
@@ -86,18 +86,18 @@ def deal_out(sharing: Sharing, leader: int) -> bool:
             if rounds > _MOST_ROUNDS or (is_same and _are_many_to_come(sharing, still_open, shared, fat)):
                 rule[0]["endless"] = 1
                 break
-        rule[0]["work"] += open_before + shared + fat
-        if rule[0]["work"] > MOST_WORK and still_open > 0:
-            rule[0]["work"] = 0
+        work += open_before + shared + fat
+        if work > MOST_WORK and still_open > 0:
+            work = 0
             if is_out_of_breath(rule):
                 rule[0]["open"], rule[0]["listed"], rule[0]["listed_fat"] = still_open, shared, fat
-                rule[0]["rounds"] = rounds
+                rule[0]["rounds"], rule[0]["work"] = rounds, work
                 return False
-    rule[0]["phase"] = NOT_BEGUN
+    rule[0]["phase"], rule[0]["work"] = NOT_BEGUN, work
     return True
 
 
-@compiled
+@inlined
 def _begin_rounds(sharing: Sharing, leader: int) -> None:
     """List the members of a component, and what they share."""
     rule = sharing.rule

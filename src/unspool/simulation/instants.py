@@ -67,13 +67,14 @@ def to_next_decision(state: State) -> int:
     status = broken_off(core, state.place, state.elastic)
     turns = 0
     while status < 0:
-        stops = clock[0]["amid"] == _AMID_STOPS
-        instant = clock[0]["instant"]
+        stops = False
         if clock[0]["amid"] == 0:
             status, instant = _next_instant(state)
             if status >= 0:
                 break
-        clock[0]["amid"] = 0
+        else:
+            stops, instant = clock[0]["amid"] == _AMID_STOPS, clock[0]["instant"]
+            clock[0]["amid"] = 0
         while True:
             turns += 1
             if turns & _LOOKS_AT_CLOCK == 0 and is_out_of_breath(clock):
