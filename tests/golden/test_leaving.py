@@ -104,3 +104,16 @@ def test_an_instance_makes_way_for_a_job_before_the_one_it_was_started_for():
     assert dict(result.jobs.select("job_id", "start_time").rows()) == {"a": 0.0, "b": 100.0, "c": 60.0}
     lives = result.machines.filter(pl.col("billing") == "life").select("type", "start_time", "stop_time")
     assert lives.rows() == [("c5.large", 0.0, 60.0), ("m5.large", 60.0, 150.0)]  # `b` takes what `c` leaves
+
+
+def test_an_instance_that_was_kept_makes_room_once_its_job_has_run():
+    # The only instance is kept for `a` until the rack is free, at 171. `c` needs a large one, which limits allow then.
+    table = {
+        "job_id": ["a", "b", "c"], "submit_time": [0, 0, 60], "run_time": [13, 171, 13], "cores": [2, 1, 1],
+        "machines": [2, None, None], "memory_bytes": [4 * GIB, 0, 16 * GIB],
+    }  # fmt: skip
+    small = InstanceType("c5.large", "c5", 1, 2, 4 * GIB, on_demand_usd_per_hour=0.09)
+    large = InstanceType("m5.large", "m5", 1, 2, 16 * GIB, on_demand_usd_per_hour=0.2)
+    rules = Cloud((small, large), boot_s=30.0, idle_s=0.0, frequency_s=30.0, max_instances=Limits(1))
+    result = run(Workload.of(pl.DataFrame(table)), Platform((RACK,), cloud=rules), "easy")
+    assert sorted(result.jobs.select("job_id", "start_time").rows()) == [("a", 171.0), ("b", 0.0), ("c", 240.0)]
