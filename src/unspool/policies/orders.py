@@ -164,7 +164,8 @@ class Multifactor(QueueOrder):
 
     def fixed_part(self, workload: Workload, used: Array, platform: Platform, seed: int) -> Array:
         """Less than 0 by the weighted size, partition and quality of service."""
-        cores = workload.table["cores"].to_numpy()[used] / platform.cores
+        with np.errstate(divide="ignore"):  # a cloud alone has no cores of its own: all jobs are equally large in it
+            cores = workload.table["cores"].to_numpy()[used] / platform.cores
         by_partition = {partition.name: partition.priority for partition in platform.partitions}
         default = next((partition.name for partition in platform.partitions if partition.default), None)
         partitions = workload.column("partition").fill_null(default or "").gather(pl.Series(used))
