@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -49,6 +49,7 @@ class RunSettings(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     scale_run_times: float | None = None
     platform: str | int | None = None
     selection: str | None = None
+    missing_routes: Literal["refuse", "free"] | None = None
     outages: str | None = None
     on_loss: str = "requeue"
     kill_at_walltime: bool = False

@@ -86,7 +86,7 @@ def _plain(key: str, value: Any) -> Any:
 
 def _of_run(task: Task, settings: RunSettings) -> dict[str, Any]:
     log = _log(task.log, *_log_settings(settings))
-    platform = _platform(_first(task, "platform"), settings.platform) or pool_of_log(log)
+    platform = _platform(_first(task, "platform"), settings.platform, settings.missing_routes) or pool_of_log(log)
     if settings.selection:
         platform = replace(platform, selection=settings.selection)
     outages = _first(task, "outages")
@@ -166,12 +166,12 @@ def _log(
 
 
 @lru_cache(maxsize=_PLATFORMS)
-def _platform(ref: Ref | None, given: str | int | None) -> Platform | None:
+def _platform(ref: Ref | None, given: str | int | None, missing_routes: str | None) -> Platform | None:
     if given is None:
         return None
     if ref is None:
-        return read_platform(str(given))
-    platform = read_platform(located(ref))
+        return read_platform(str(given), missing_routes=missing_routes)
+    platform = read_platform(located(ref), missing_routes=missing_routes)
     own = ref.name.partition("-")[2]  # the name that the file had, which a platform without one is called by
     stem = ref.name.rpartition(".")[0]
     return replace(platform, name=own.rpartition(".")[0]) if platform.name == stem else platform
