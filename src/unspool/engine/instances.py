@@ -346,7 +346,7 @@ def only_kept_are_left(core: Core, elastic: Elastic | None) -> bool:
     """Whether nothing is to happen any more but to stops that are put off, again and again, for jobs that wait."""
     if elastic is None or elastic.rule[0]["kept"] == 0 or core.clock[0]["events"] != elastic.rule[0]["kept"]:
         return False
-    for at in range(core.clock[0]["events"]):
+    for at in range(core.clock[0]["events"]):  # noqa: SIM110 (a generator is not compiled)
         if not _is_kept(core, elastic, core.events[at]["subject"]):
             return False  # its job has started since: this one will stop, and make room for another
     return True
