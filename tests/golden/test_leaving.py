@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from tests.build import workload
 
+from unspool.errors import InputError
 from unspool.model.cloud import Cloud, InstanceType, Limits
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.prices import Price
@@ -33,6 +34,36 @@ def test_an_instance_is_given_back_after_its_job_was_killed():
     assert costs.bill.machines.select("boot_cost_usd", "run_cost_usd", "idle_cost_usd").row(0) == pytest.approx(
         (0.09 * 100 / 3600, 0.09 * 900 / 3600, 0.09 * 300 / 3600)
     )
+
+
+@pytest.mark.parametrize("idle_s", [0.0, 90.0])
+def test_an_instance_that_is_kept_for_a_job_stops_when_that_job_starts_elsewhere(idle_s):
+    """Both boot at once; a takes the one licence, b waits for it and goes where a was, since that comes first."""
+    table = {"job_id": ["a", "b"], "submit_time": [0, 0], "run_time": [100, 1], "cores": [1, 1]}
+    log = Workload.of(pl.DataFrame({**table, "licences": ["solver:1", "solver:1"]}))
+    result = run(log, Platform((), licences={"solver": 1}, cloud=Cloud((SMALL,), boot_s=0.0, idle_s=idle_s)), "fcfs")
+    assert result.attempts["start_time"].to_list() == [0.0, 100.0]
+    assert result.machines["stop_time"].to_list() == [101.0 + idle_s, 100.0]
+
+
+def test_an_instance_that_was_kept_stops_when_its_job_has_ended():
+    """b waits for a licence on the machine that it holds back; a's machine is too small for it."""
+    large = InstanceType("c5.xlarge", "c5", 2, 4, 8 * GIB, on_demand_usd_per_hour=0.18)
+    table = {"job_id": ["a", "b"], "submit_time": [0, 0], "run_time": [100, 1], "cores": [1, 2]}
+    log = Workload.of(pl.DataFrame({**table, "licences": ["solver:1", "solver:1"]}))
+    cloud = Cloud((SMALL, large), boot_s=0.0, idle_s=0.0)
+    result = run(log, Platform((), licences={"solver": 1}, cloud=cloud), "fcfs")
+    assert result.machines.select("start_time", "stop_time").rows() == [(0.0, 100.0), (0.0, 101.0)]
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "filler"])
+def test_no_instance_is_started_for_a_job_that_waits_for_a_licence(policy):
+    table = {"job_id": ["a", "b"], "submit_time": [0, 10], "run_time": [100, 1], "cores": [1, 1], "walltime": [100, 1]}
+    log = Workload.of(pl.DataFrame({**table, "licences": ["solver:1", "solver:1"]}))
+    cloud = Cloud((SMALL,), boot_s=7.0, idle_s=0.0)
+    result = run(log, Platform((), licences={"solver": 1}, cloud=cloud), policy)
+    assert result.machines.select("start_time", "stop_time").rows() == [(0.0, 108.0)]
+    assert result.attempts["start_time"].to_list() == [7.0, 107.0]
 
 
 def test_a_killed_job_is_not_charged_to_its_user_for_ever():
@@ -101,9 +132,10 @@ def test_an_instance_makes_way_for_a_job_before_the_one_it_was_started_for():
     large = InstanceType("m5.large", "m5", 1, 2, 16 * GIB, on_demand_usd_per_hour=0.2)
     rules = Cloud((SMALL, large), boot_s=0.0, idle_s=0.0, max_instances=Limits(1))
     result = run(Workload.of(pl.DataFrame(table)), Platform((RACK,), cloud=rules), "easy:order=priority")
-    assert dict(result.jobs.select("job_id", "start_time").rows()) == {"a": 0.0, "b": 100.0, "c": 60.0}
+    assert dict(result.jobs.select("job_id", "start_time").rows()) == {"a": 0.0, "b": 100.0, "c": 30.0}
     lives = result.machines.filter(pl.col("billing") == "life").select("type", "start_time", "stop_time")
-    assert lives.rows() == [("c5.large", 0.0, 60.0), ("m5.large", 60.0, 150.0)]  # `b` takes what `c` leaves
+    # What `c` leaves was not started for `b`, so it stops, and the one instance is `b`'s again.
+    assert lives.rows() == [("c5.large", 0.0, 30.0), ("m5.large", 30.0, 70.0), ("c5.large", 70.0, 150.0)]
 
 
 def test_an_instance_that_was_kept_makes_room_once_its_job_has_run():
@@ -117,3 +149,30 @@ def test_an_instance_that_was_kept_makes_room_once_its_job_has_run():
     rules = Cloud((small, large), boot_s=30.0, idle_s=0.0, frequency_s=30.0, max_instances=Limits(1))
     result = run(Workload.of(pl.DataFrame(table)), Platform((RACK,), cloud=rules), "easy")
     assert sorted(result.jobs.select("job_id", "start_time").rows()) == [("a", 171.0), ("b", 0.0), ("c", 240.0)]
+
+
+@pytest.mark.parametrize("selection", ["first", "best", "worst", "spread", "pack", "nearby", "local"])
+def test_instances_larger_than_every_machine_are_chosen_in_any_order(selection):
+    large = InstanceType("c5.4xlarge", "c5", 8, 16, 32 * GIB, on_demand_usd_per_hour=0.72)
+    table = {"job_id": ["a", "b"], "submit_time": [0, 0], "run_time": [100, 100], "cores": [8, 1]}
+    for groups, machines in (((), [0, 1]), ((RACK,), [1, 0])):  # b goes to the rack, where there is one
+        platform = Platform(groups, selection=selection, cloud=Cloud((large,), boot_s=0.0, idle_s=0.0))
+        result = run(Workload.of(pl.DataFrame(table)), platform, "fcfs")
+        assert result.attempts["start_time"].to_list() == [0.0, 0.0]
+        assert result.allocations.sort("attempt")["first_machine"].to_list() == machines
+
+
+def test_instances_have_no_neighbours():
+    with pytest.raises(InputError, match="no neighbours"):
+        Platform((), selection="contiguous", cloud=Cloud((SMALL,)))
+
+
+def test_size_in_a_cloud_alone_is_a_share_of_what_limits_allow():
+    """All come together: the larger go first, and with a weight below 0 the smaller one does."""
+    table = {"job_id": ["a", "b", "c"], "submit_time": [0, 0, 0], "run_time": [100, 10, 10], "cores": [2, 1, 2]}
+    log = Workload.of(pl.DataFrame({**table, "machines": [2, 1, 2]}))
+    cloud = Cloud((SMALL,), boot_s=0.0, idle_s=0.0, max_instances=Limits(2))
+    order = "multifactor:age=0,fair_share=0,partition=0,qos=0,size"
+    for size, starts in ((1000, [0.0, 110.0, 100.0]), (-1000, [10.0, 0.0, 110.0])):
+        result = run(log, Platform((), cloud=cloud), f"{order}={size}")
+        assert dict(result.jobs.select("job_id", "start_time").rows()) == dict(zip("abc", starts, strict=True))

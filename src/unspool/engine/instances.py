@@ -18,8 +18,8 @@ from unspool.engine.state import DECIDE, QUEUED, ROOM, Array, Core, Elastic, Pla
 __all__ = [
     "ANYWAY", "BY_PRICE", "LARGEST", "LEAST_ADDED", "ON_DEMAND", "SPOT", "arm_stop", "bring_up", "broken_off",
     "cheapest_kind", "end_instance", "fixed_that_fit", "has_room_for", "hold_machines", "idle_of", "index_machine",
-    "is_allowed", "kind_fits", "leave_machines", "may_start_one", "next_tick", "only_kept_are_left",
-    "only_stops_are_left", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
+    "is_allowed", "kind_fits", "leave_machines", "may_start_one", "next_tick", "only_stops_are_left",
+    "release_kept", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
 ]  # fmt: skip
 
 _RESERVED, ON_DEMAND, SPOT = 1, 2, 3
@@ -27,7 +27,7 @@ _RESERVED, ON_DEMAND, SPOT = 1, 2, 3
 ANYWAY = 0
 # How machines are chosen for jobs that are bound to them.
 BY_PRICE, LARGEST, LEAST_ADDED = 0, 1, 2
-_PUT_OFF = 2  # of `stop_armed`
+_KEPT = 2  # of `stop_armed`
 _SPARE = 64  # events beyond those that are counted: ticks, wakes
 _KEPT_MOST = 48.0  # times the idle time, however little a machine costs
 
@@ -296,22 +296,48 @@ def stop_if_idle(core: Core, place: Place | None, elastic: Elastic | None, machi
     if elastic is None or place is None:
         return
     instances = elastic.instances
-    if instances[machine]["stop_armed"] == _PUT_OFF:
-        elastic.rule[0]["kept"] -= 1
     instances[machine]["stop_armed"] = 0
     if instances[machine]["stop"] >= 0.0 or not _is_empty(place, elastic, machine):
         return
     if _is_kept(core, elastic, machine):
-        instances[machine]["stop_armed"] = _PUT_OFF
-        elastic.rule[0]["kept"] += 1
-        push_event(core.clock, core.events, core.clock[0]["now"] + max(elastic.rule[0]["idle"], 60.0), STOP, machine)
-        return
-    due = instances[machine]["empty_since"] + instances[machine]["idle"]
-    if due <= core.clock[0]["now"]:
+        instances[machine]["stop_armed"] = _KEPT
+        instances[machine]["next_kept"] = elastic.rule[0]["kept"]
+        elastic.rule[0]["kept"] = machine + 1
+    elif instances[machine]["empty_since"] + instances[machine]["idle"] <= core.clock[0]["now"]:
         end_instance(core, place, elastic, machine)
     else:
-        instances[machine]["stop_armed"] = 1
-        push_event(core.clock, core.events, due, STOP, machine)
+        _arm_anew(core, elastic, machine)
+
+
+@inlined
+def _arm_anew(core: Core, elastic: Elastic, machine: int) -> None:
+    """See to it that an empty machine is stopped when its idle time is over, or at once."""
+    instances = elastic.instances
+    instances[machine]["stop_armed"] = 1
+    due = max(instances[machine]["empty_since"] + instances[machine]["idle"], core.clock[0]["now"])
+    push_event(core.clock, core.events, due, STOP, machine)
+
+
+@compiled
+def release_kept(core: Core, place: Place, elastic: Elastic) -> None:
+    """Stop the machines that were kept for jobs that do not need them any more."""
+    instances = elastic.instances
+    before = -1
+    machine: int = elastic.rule[0]["kept"] - 1
+    while machine >= 0:
+        following = instances[machine]["next_kept"]
+        is_idle = instances[machine]["stop"] < 0.0 and _is_empty(place, elastic, machine)
+        if is_idle and _is_kept(core, elastic, machine):
+            before = machine
+        else:
+            instances[machine]["stop_armed"] = 0
+            if before < 0:
+                elastic.rule[0]["kept"] = following
+            else:
+                instances[before]["next_kept"] = following
+            if is_idle:
+                _arm_anew(core, elastic, machine)
+        machine = following - 1
 
 
 @inlined
@@ -339,17 +365,6 @@ def only_stops_are_left(core: Core, elastic: Elastic | None) -> bool:
     if at < len(core.jobs) and core.jobs[at]["submit"] <= clock[0]["now"]:
         return False
     return bool(core.events[0]["order"] >> KIND_SHIFT == STOP)
-
-
-@compiled
-def only_kept_are_left(core: Core, elastic: Elastic | None) -> bool:
-    """Whether nothing is to happen any more but to stops that are put off, again and again, for jobs that wait."""
-    if elastic is None or elastic.rule[0]["kept"] == 0 or core.clock[0]["events"] != elastic.rule[0]["kept"]:
-        return False
-    for at in range(core.clock[0]["events"]):  # noqa: SIM110 (a generator is not compiled)
-        if not _is_kept(core, elastic, core.events[at]["subject"]):
-            return False  # its job has started since: this one will stop, and make room for another
-    return True
 
 
 @compiled

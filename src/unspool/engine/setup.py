@@ -213,11 +213,13 @@ def _place(asked: Asked, platform: Platform, jobs: int) -> Place:
     if platform.selection in ("nearby", "local") or local.any():
         machines["domain"] = domains_of(platform)
         domains = np.zeros(int(machines["domain"].max(initial=0)) + 1, DOMAIN)
-        shapes["parts"] = fewest_parts(asked, platform) if platform.selection == "local" else len(domains)
+        at_most = platform.selection == "local" and platform.cloud is None  # what is started in a cloud is in one part
+        shapes["parts"] = fewest_parts(asked, platform) if at_most else len(domains)
         shapes["parts"][local] = 1
         shapes["local"] = local
     if platform.selection not in ("first", "contiguous", "nearby", "local"):
-        tally = np.zeros(max(group.machine.cores for group in platform.groups) + 1, np.int64)
+        started = [] if platform.cloud is None else [kind.cores for kind in platform.cloud.types]
+        tally = np.zeros(max([*started, *(group.machine.cores for group in platform.groups)]) + 1, np.int64)
     return Place(
         machines, bits, least, free, free.sum(axis=0), shapes, asked.need, asked.allowed, licence, asked.licence_need,
         np.zeros(platform.cores + _ROWS_PER_JOB * jobs, ROW), np.zeros(len(machines), ROW), tally,

@@ -230,7 +230,7 @@ ELASTIC = np.dtype(
         ("looked", "i8"),  # value of `releases` when all waiting jobs were last looked at
         ("may_start", "i8"),  # 1: instances can be started at all
         ("starved", "i8"),  # by its number from 1, the job that limits leave without machines; 0: none
-        ("kept", "i8"),  # machines whose stop is put off because the job that they were started for waits still
+        ("kept", "i8"),  # by its number from 1, an idle machine that is kept for a job that waits still; 0: none
         ("guesses", "i8"),  # 1: a predictor says how long jobs run, and so which are spot jobs
         ("binds", "i8"),  # 1: jobs are bound to machines that still boot; 0: a machine is there when it is up
         ("placement", "i8"),  # how machines are chosen for jobs that are bound to them, by `engine/instances.py`
@@ -262,7 +262,8 @@ INSTANCE = np.dtype(
         ("reclaimed", "i8"),
         ("job", "i8"),  # that it was started for
         ("empty_since", "f8"),
-        ("stop_armed", "i8"),  # 1: an idle stop is on the heap; 2: one that was put off
+        ("stop_armed", "i8"),  # 1: an idle stop is on the heap; 2: it is kept for a job that waits
+        ("next_kept", "i8"),  # another of those that are kept, by its number from 1; 0: none
         ("hold", "i8"),  # the first of the rows that hold it, -1 for none
         ("rank", "i8"),
         ("usd", "f8"),  # for an hour; 0 for a machine of the platform

@@ -98,6 +98,8 @@ class Platform:
                 )
         if self.selection not in SELECTIONS:
             raise UnknownName("machine selection", self.selection, SELECTIONS)
+        if self.selection == "contiguous" and self.cloud is not None:
+            raise InputError(f"{self.name}: machines of a cloud have no neighbours; choose another selection")
         for partition in self.partitions:
             for group_name in partition.groups:
                 if group_name not in names:

@@ -164,14 +164,23 @@ class Multifactor(QueueOrder):
 
     def fixed_part(self, workload: Workload, used: Array, platform: Platform, seed: int) -> Array:
         """Less than 0 by the weighted size, partition and quality of service."""
-        with np.errstate(divide="ignore"):  # a cloud alone has no cores of its own: all jobs are equally large in it
-            cores = workload.table["cores"].to_numpy()[used] / platform.cores
+        cores = workload.table["cores"].to_numpy()[used] / _cores_in_all(platform)
         by_partition = {partition.name: partition.priority for partition in platform.partitions}
         default = next((partition.name for partition in platform.partitions if partition.default), None)
         partitions = workload.column("partition").fill_null(default or "").gather(pl.Series(used))
         of_partition = _factor(partitions, by_partition)
         of_qos = _factor(workload.column("qos").fill_null("").gather(pl.Series(used)), platform.qos)
         return -(self.size * cores + self.partition * of_partition + self.qos * of_qos)
+
+
+def _cores_in_all(platform: Platform) -> float:
+    """What the size of a job is a share of: in a cloud alone, what its limits allow; without limits no job is large."""
+    if platform.cores > 0 or platform.cloud is None:
+        return platform.cores
+    cloud = platform.cloud
+    instances, vcpus = cloud.max_instances.in_all, cloud.max_vcpus.in_all
+    most = max((kind.cores for kind in cloud.types), default=1)
+    return max(1.0, min(math.inf if instances is None else instances * most, math.inf if vcpus is None else vcpus))
 
 
 def _factor(names: pl.Series, priority: Mapping[str, float]) -> Array:

@@ -6,15 +6,7 @@ from unspool.engine.breath import is_out_of_breath
 from unspool.engine.compiled import compiled, inlined
 from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, pop_event
 from unspool.engine.guess import predict
-from unspool.engine.instances import (
-    bring_up,
-    broken_off,
-    only_kept_are_left,
-    only_stops_are_left,
-    room_for_stops,
-    stop_if_idle,
-    wake,
-)
+from unspool.engine.instances import bring_up, broken_off, only_stops_are_left, room_for_stops, stop_if_idle, wake
 from unspool.engine.journal import arrive, how_it_ends
 from unspool.engine.leave import leave
 from unspool.engine.meter import note_loads, room_to_note
@@ -161,11 +153,7 @@ def _next_instant(state: State) -> tuple[int, float]:
     if clock[0]["next_arrival"] < len(jobs):
         instant = min(instant, jobs[clock[0]["next_arrival"]]["submit"])
     instant = min(instant, next_change(core, state.outage))
-    if (
-        clock[0]["events"] > 0
-        and events[0]["time"] < instant
-        and not (instant == NEVER and only_kept_are_left(core, state.elastic))
-    ):
+    if clock[0]["events"] > 0 and events[0]["time"] < instant:
         instant = events[0]["time"]
     if instant > clock[0]["now"] or only_stops_are_left(core, state.elastic):
         if clock[0]["dirty"] != 0:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled
+from unspool.engine.compiled import compiled, inlined
 from unspool.engine.events import WAKE, push_event
-from unspool.engine.instances import cheapest_kind, fixed_that_fit, has_room_for, next_tick, start_instance
+from unspool.engine.instances import (
+    cheapest_kind,
+    fixed_that_fit,
+    has_room_for,
+    next_tick,
+    release_kept,
+    start_instance,
+)
+from unspool.engine.machines import licences_suffice
 from unspool.engine.queue import next_waiting
 from unspool.engine.selection import pick
 from unspool.engine.state import Core, Elastic, Place
@@ -16,12 +24,20 @@ __all__ = ["provide"]
 def provide(core: Core, place: Place | None, elastic: Elastic | None) -> None:
     """Start machines for the jobs that wait, in queue order, and that nothing was started for.
 
-    A job for which there is room waits because its scheduler wants it so. Which job gets a machine when it is up, the
+    A job for which there is room waits because its scheduler wants it so; one without its licences waits for them, and
+    no machine is started for it before they are free. Which job gets a machine when it is up, the
     scheduler says; if that is another one, the job that it was started for is looked at again, and else the machine is
     kept for it. Where limits leave a job without, those behind it get none, and nothing is kept for them or for it.
     """
     if place is None or elastic is None or elastic.rule[0]["may_start"] == 0:
         return
+    _provide_all(core, place, elastic)
+    if elastic.rule[0]["kept"] != 0 and elastic.rule[0]["short"] == 0:
+        release_kept(core, place, elastic)
+
+
+@compiled
+def _provide_all(core: Core, place: Place, elastic: Elastic) -> None:
     clock, rule, lots = core.clock, elastic.rule, elastic.lots
     rule[0]["short"] = rule[0]["starved"] = 0
     now = clock[0]["now"]
@@ -35,7 +51,7 @@ def provide(core: Core, place: Place | None, elastic: Elastic | None) -> None:
             if when > now:
                 lots[job]["waits"] = 1
                 push_event(clock, core.events, when, WAKE, job + 1)
-            elif not pick(core, place, job):
+            elif _has_licences(core, place, job) and not pick(core, place, job):
                 hosts = place.shapes[core.jobs[job]["shape"]]["units"]
                 if not has_room_for(core, place, elastic, hosts):
                     rule[0]["short"] = hosts
@@ -44,6 +60,13 @@ def provide(core: Core, place: Place | None, elastic: Elastic | None) -> None:
                     rule[0]["starved"] = job + 1
                     return
         slot = next_waiting(core, slot + 1)
+
+
+@inlined
+def _has_licences(core: Core, place: Place, job: int) -> bool:
+    """Whether the licences of a job are free: without them no machine helps it."""
+    shape = core.jobs[job]["shape"]
+    return licences_suffice(place.licence, place.licence, place.licence_need, shape, False)
 
 
 @compiled
