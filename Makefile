@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 
 GET_CHROMIUM := apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-liberation
 
+# Byte code is kept, whatever the environment says: without it each of the many processes compiles all of ours anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-browser check bench clean
 
 demo: $(VENV)/installed
