@@ -50,7 +50,7 @@ def ask(package):
     """What the compiled caller says in a process of its own, and where it kept its machine code."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     environment |= {"PYTHONPATH": str(package.parent), "XDG_CACHE_HOME": str(package.parent / "cache")}
-    program = "import os; from unspool.engine.caller import ask; print(ask(41), os.environ['NUMBA_CACHE_DIR'])"
+    program = "from unspool.engine.caller import ask; print(ask(41), ask.stats.cache_path)"
     told = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=True
     )
@@ -61,7 +61,7 @@ def ask(package):
 def test_edit_of_a_callee_in_another_file_is_seen_by_the_next_process(package):
     before, old_folder = ask(package)
     assert before == 42
-    assert list(old_folder.rglob("*ask*.nbc")), "the caller's machine code is on disk"
+    assert list(old_folder.rglob("*ask*.code")), "the caller's machine code is on disk"
     (package / "engine" / "callee.py").write_text(CALLEE.format(2))
     after, new_folder = ask(package)
     assert after == 43

@@ -160,12 +160,24 @@ def run_command(arguments: Sequence[str] | None = None, interrupts: Interrupts |
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
+        _note_machine_code()
     except (Exception, KeyboardInterrupt) as error:
         # What was cut short by an interrupt that nobody could catch may have failed in any way.
         if isinstance(error, KeyboardInterrupt) or (interrupts is not None and interrupts.came):
             return _complain(_CUT_SHORT, INTERRUPTED)
         return _told(error)
     return int(code or DONE)
+
+
+def _note_machine_code() -> None:
+    """Say so if compiled code could not be kept: every run will compile again."""
+    kept = sys.modules.get("unspool.engine.machinecode")  # loaded only by verbs that run something
+    reason = kept.why_not_kept() if kept is not None else None
+    if reason is not None:
+        sys.stderr.write(
+            f"compiled code was not kept, so the next run compiles again ({shown(reason, _LONGEST)}); "
+            "set XDG_CACHE_HOME to a folder that can be written\n"
+        )
 
 
 def _told(error: Exception) -> int:

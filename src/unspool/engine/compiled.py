@@ -1,19 +1,22 @@
 """The one decorator for compiled functions, and where their machine code is kept.
 
-Numba's own cache looks at a function's file only: after an edit of a callee in another file it would run the old
-code. So the cache folder carries a digest of every source that compiled code may come from, and of Numba's version.
+Machine code of a function is out of date as soon as any function that it calls has changed, in whatever file. So the
+folder that keeps it carries a digest of every source that compiled code may come from, and of Numba's version.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import sys
-import tempfile
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
+
+from numba import njit
+
+from unspool.engine.machinecode import SUFFIX, KeptCode
 
 __all__ = ["cache_folder", "compiled", "inlined", "is_cached", "source_digest", "unlocked"]
 
@@ -34,34 +37,19 @@ def source_digest(package: Path = _PACKAGE) -> str:
     return digest.hexdigest()[:16]
 
 
+@cache
 def cache_folder() -> Path:
-    """Where machine code is kept between processes: the user's cache folder, one sub-folder a digest."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "unspool" / f"numba-{source_digest()}"
+    """Where machine code is kept between processes: `NUMBA_CACHE_DIR` or the user's cache folder, by digest."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "unspool"
+    return base / f"numba-{source_digest()}"
 
 
-def _writable(folder: Path) -> Path:
-    """The folder, or one for temporary files: Numba would else write beside the sources, where nothing tells edits."""
+def _home() -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    return Path(tempfile.gettempdir()) / f"unspool-{os.getuid() if hasattr(os, 'getuid') else 0}" / folder.name
-
-
-def _use_cache_folder() -> None:
-    if "NUMBA_CACHE_DIR" in os.environ:
-        return
-    folder = str(_writable(cache_folder()))
-    os.environ["NUMBA_CACHE_DIR"] = folder
-    if "numba" in sys.modules:
-        sys.modules["numba"].config.CACHE_DIR = folder
-
-
-_use_cache_folder()
-from numba import njit  # noqa: E402  (the cache folder must be set first)
+        return Path.home()
+    except RuntimeError:  # a user without a home, as in some containers
+        return Path(os.sep, "nonexistent")
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -87,12 +75,14 @@ def unlocked(function: Callable[P, R]) -> Callable[P, R]:
 def _compile(function: Callable[P, R], inline: str, nogil: bool = False) -> Callable[P, R]:
     decorate: Any = njit
     try:
-        return cast(Callable[P, R], decorate(cache=True, inline=inline, nogil=nogil, _nrt=False)(function))
+        made = decorate(inline=inline, nogil=nogil, _nrt=False)(function)
     except (TypeError, KeyError):
-        return cast(Callable[P, R], decorate(cache=True, inline=inline, nogil=nogil)(function))
+        made = decorate(inline=inline, nogil=nogil)(function)
+    if made is not function:  # else nothing is compiled
+        made._cache = KeptCode(function, cache_folder())
+    return cast(Callable[P, R], made)
 
 
 def is_cached() -> bool:
     """Whether an earlier process left machine code of these sources on disk."""
-    folder = Path(os.environ["NUMBA_CACHE_DIR"])
-    return folder.is_dir() and any(folder.rglob("*.nbi"))
+    return any(cache_folder().glob(f"*{SUFFIX}"))

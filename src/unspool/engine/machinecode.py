@@ -1,0 +1,119 @@
+"""Machine code on disk: one file a function and signature, checked before it is loaded.
+
+Numba's own cache trusts its files: one that was cut off ends in an error, one with a flipped bit in a crash. It also
+names them by the path of the sources, so that each copy of the project compiles anew, and two processes that compile
+at once may mix up their entries. Here a file is named by what it holds, begins with a checksum, and replaces an older
+one in a single step. What is damaged is removed and compiled again; where nothing can be written, nothing is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba.core import caching, compiler, serialize
+
+__all__ = ["SUFFIX", "KeptCode", "why_not_kept"]
+
+SUFFIX = ".code"
+_FunctionCache: Any = caching.FunctionCache  # Numba has no types
+_rebuild: Any = compiler.CompileResult._rebuild
+_dumps: Any = serialize.dumps
+_CHECKSUM = 32  # bytes of SHA-256
+_troubles: dict[str, str] = {}  # by folder: why nothing can be kept there
+
+
+def why_not_kept() -> str | None:
+    """Why machine code could not be written to disk in this process; None where it could."""
+    return next(iter(_troubles.values()), None)
+
+
+class KeptCode(_FunctionCache):  # type: ignore[misc]
+    """What Numba asks for the machine code of one function."""
+
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        self._py_func = function
+        self._folder = folder
+        self._name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
+        self.enable()
+
+    @property
+    def cache_path(self) -> str:
+        """The folder, as Numba reports it in `stats`."""
+        return str(self._folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for a signature, or None if it is not on disk, whole, and from these sources."""
+        target_context.refresh()
+        if not self._enabled:
+            return None
+        key = self._index_key(sig, target_context.codegen())
+        kept = _read(self._file(key))
+        if kept is None or kept[0] != key:
+            return None
+        return _rebuild(target_context, *kept[1])
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if it can be kept."""
+        if not self._enabled or any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
+            return
+        key = self._index_key(sig, data.codegen)
+        _write(self._file(key), _dumps((key, data._reduce())))
+
+    def flush(self) -> None:
+        """Forget what is on disk for this function."""
+        for file in self._folder.glob(f"{self._name}-*{SUFFIX}"):
+            file.unlink(missing_ok=True)
+
+    def _file(self, key: Any) -> Path:
+        mine = self._py_func.__code__
+        source = _digest_of(mine.co_filename) or hashlib.sha256(marshal.dumps(mine)).hexdigest()
+        signature, machine, code = key
+        told = repr((sys.implementation.cache_tag, source, mine.co_firstlineno, str(signature), machine, code))
+        return self._folder / f"{self._name[-80:]}-{hashlib.sha256(told.encode()).hexdigest()[:24]}{SUFFIX}"
+
+
+@cache
+def _digest_of(source: str) -> str | None:
+    """Of a file, which may be a user's and so not in the digest that names the folder; None at a prompt."""
+    try:
+        return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _read(file: Path) -> Any:
+    """What a file holds, or None if there is none or it is not whole; that one is removed."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(memoryview(content)[_CHECKSUM:]).digest() != content[:_CHECKSUM]:
+        with suppress(OSError):
+            file.unlink()
+        return None
+    return pickle.loads(memoryview(content)[_CHECKSUM:])
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write a file in one step. What goes wrong is remembered, and no reason to fail."""
+    folder = str(file.parent)
+    if folder in _troubles:
+        return
+    beside = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside.write_bytes(hashlib.sha256(content).digest() + content)
+        beside.replace(file)
+    except OSError as error:
+        _troubles[folder] = f"{folder}: {error.strerror or error}"
+        with suppress(OSError):
+            beside.unlink()
