@@ -239,3 +239,10 @@ def test_where_machines_decide_a_plan_holds_machines():
     result = run(workload(ONE_CORE_OR_ANOTHER), platform, "conservative")
     assert result.jobs["start_time"].to_list() == [0, 0, 0, 20, 20]
     assert placements(result) == {"a": {0: 1}, "b": {1: 1}, "c": {2: 1}, "d": {0: 1, 1: 1}, "e": {2: 1}}
+
+
+@everywhere
+def test_job_that_runs_for_thirty_thousand_years_beyond_its_estimate_is_waited_for_in_few_steps(cluster):
+    # c fits beside a until b's plan is due, whenever that is: a is taken to end again and again, 17,000 times in all.
+    jobs = workload([(0, 1e12, 3, 60), (1, 10, 4, 60), (2, 50, 1, 50)])
+    assert starts(jobs, cluster(4), "conservative") == [0, 1e12, 2]

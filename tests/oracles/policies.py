@@ -79,10 +79,12 @@ class Backfilling(Fcfs):
         return super().start(job, placement, free, view)
 
     def renew_overdue(self, view):
-        """A job past its estimate is taken to end at now + max(60 s, estimate). Whether there was one."""
+        """Put off the ends of jobs past their estimate: now + max(60 s, estimate, run time so far / 1000). If any were."""
         before = {job: self.ends.get(job, job.expected_end) for job in view.running}
         self.ends = {
-            job: view.now + max(LEAST_RENEWAL_S, job.estimate) if end <= view.now else end
+            job: view.now + max(LEAST_RENEWAL_S, job.estimate, (view.now - job.start_time) / 1000)
+            if end <= view.now
+            else end
             for job, end in before.items()
         }
         return self.ends != before

@@ -53,7 +53,7 @@ class Model:
         now = self.env.now
         for job, end in self.expected_end.items():
             if end <= now:
-                self.expected_end[job] = now + max(60, self.jobs[job][3])
+                self.expected_end[job] = now + max(60, self.jobs[job][3], (now - self.schedule[job]) / 1000)
         waiting = list(self.go)
         while waiting and self.fits(waiting[0]):
             self.launch(waiting.pop(0))

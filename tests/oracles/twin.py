@@ -100,11 +100,11 @@ class Pool:
             self.predictor.learn(job, now - self.start[job])
 
     def renew_overdue(self, now):
-        """A running job past its estimate is taken to end at now + max(60 s, estimate)."""
+        """A running job past its estimate is taken to end at now + max(60 s, estimate, run time so far / 1000)."""
         renewed = False
         while self.running and self.running[0][0] <= now:
             _, job = self.running.pop(0)
-            self.estimated_end[job] = now + max(LEAST_RENEWAL_S, self.jobs[job][3])
+            self.estimated_end[job] = now + max(LEAST_RENEWAL_S, self.jobs[job][3], (now - self.start[job]) / 1000)
             insort(self.running, (self.estimated_end[job], job))
             renewed = True
         return renewed

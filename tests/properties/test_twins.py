@@ -54,6 +54,16 @@ def test_engine_and_twin_agree_on_who_moves_forward_in_a_long_queue(ends):
 
 
 @settings(max_examples=60)
+@given(log=rows(CORES), long=st.lists(st.sampled_from([1, 1_000, 40_000, 10**7]), min_size=1, max_size=4))
+@pytest.mark.parametrize("policy", POLICIES)
+def test_engine_and_twin_agree_on_jobs_that_run_far_beyond_their_estimates(policy, log, long):
+    # From a thousand times the estimate on, the times that jobs are given grow with their run times.
+    log = [(submit, run_s * long[at % len(long)], *rest) for at, (submit, run_s, *rest) in enumerate(log)]
+    result = run(as_workload(as_jobs(log)), Platform.pool(CORES), policy)
+    assert schedule(result) == twin.simulate(log, CORES, policy)
+
+
+@settings(max_examples=60)
 @given(log=rows(CORES))
 @pytest.mark.parametrize("policy", POLICIES)
 def test_engine_and_twin_agree_on_jobs_cut_at_their_walltime(policy, log):

@@ -69,13 +69,17 @@ def forget_ending(core: Core, job: int) -> None:
 
 @compiled
 def renew_overdue(core: Core) -> bool:
-    """Jobs that outlived their estimate are taken to end at now + max(60 s, estimate). True if there were any."""
+    """Jobs that outlived their estimate are taken to end at now + max(60 s, estimate, run time so far / 1000).
+
+    The last part keeps the number of such steps small however long a job runs. True if there were any.
+    """
     clock, running = core.clock, core.running
     now = clock[0]["now"]
     renewed = False
     while clock[0]["running"] > 0 and running[clock[0]["running"] - 1]["time"] <= now:
         job = running[clock[0]["running"] - 1]["job"]
         forget_ending(core, job)
-        note_ending(core, job, now + max(_GRACE_S, core.fate[job]["estimate"]))
+        so_far = now - core.attempts[core.fate[job]["attempt"]]["start"]
+        note_ending(core, job, now + max(_GRACE_S, core.fate[job]["estimate"], so_far / 1000.0))
         renewed = True
     return renewed

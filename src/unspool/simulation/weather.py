@@ -9,8 +9,9 @@ import numpy as np
 from unspool.engine.failing import changes_of, outages_until
 from unspool.engine.state import ON_LOSS, Outage
 from unspool.errors import InputError
-from unspool.model.outages import FATES, OnLoss, Outages
+from unspool.model.outages import FATES, Failures, OnLoss, Outages
 from unspool.model.outages import Outage as ListedOutage
+from unspool.units import counted, format_duration
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Weather"]
 
 _FIRST_LOOK = 10  # mean times between failures
+_MOST_DRAWN = 5_000_000  # outages: some minutes, and a few GiB
 
 
 class Weather:
@@ -67,9 +69,22 @@ class Weather:
         given = self._given
         assert given is not None
         assert engine.state.outage is not None
-        until = until if given.failures is not None else np.inf
+        if given.failures is None:
+            until = np.inf
+        else:
+            _refuse_too_many(given.failures, len(engine.state.outage.down), until - self._origin)
         self.outages = outages_until(given, len(engine.state.outage.down), engine.seed, self._origin, until)
         rule = engine.state.outage.rule.copy()  # forks share it
         rule["known_until"] = until
         outage = engine.state.outage._replace(rule=rule, changes=changes_of(self.outages))
         engine.state = engine.state._replace(outage=outage)
+
+
+def _refuse_too_many(failures: Failures, machines: int, span: float) -> None:
+    """Complain if nobody would see the end of drawing the outages of so much time."""
+    expected = machines * span / (failures.mean_time_between_s + failures.mean_repair_s)
+    if expected > _MOST_DRAWN:
+        raise InputError(
+            f"the failures of {counted(machines, 'machine')} over {format_duration(span)} are about {expected:,.0f} "
+            f"outages, more than {_MOST_DRAWN:,}; use a longer mtbf, or a window of the log"
+        )

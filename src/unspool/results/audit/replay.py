@@ -133,11 +133,11 @@ class Pool:
         return True
 
     def renew_overdue(self, now: float) -> list[int]:
-        """Running jobs past their estimate are taken to end at now + max(60 s, estimate); which ones."""
+        """Put off the ends of running jobs past their estimate, by max(60 s, estimate, run time so far / 1000); who."""
         renewed = []
         while self.running and self.running[0][0] <= now:
             _, job = self.running.pop(0)
-            self.expect(job, now + max(_GRACE_S, self.estimate[job]))
+            self.expect(job, now + max(_GRACE_S, self.estimate[job], (now - self.start[job]) / 1000.0))
             renewed.append(job)
         return renewed
 
