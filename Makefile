@@ -8,7 +8,11 @@ GET_CHROMIUM := apt-get update -qq && apt-get install -qq -y --no-install-recomm
 # Byte code is kept, whatever the environment says: without it each of the many processes compiles all of ours anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-browser check bench clean
+# What the tests with the oldest and the newest versions take of the extras, and which tests these are.
+EXTRAS := excel,protocol,search,cluster,slurm,studio,aws,matplotlib
+MATRIX := tests/golden tests/cli tests/workloads
+
+.PHONY: demo test test-browser test-matrix test-lowest test-highest bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/unspool run --policy fcfs --policy easy --policy conservative -o results/demo --force
@@ -20,7 +24,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2 --ignore tests/browser
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
 
 # Where Playwright or Chromium is missing and cannot be installed, the tests are skipped and say so.
 test-browser: $(VENV)/installed-dev
@@ -29,6 +33,21 @@ test-browser: $(VENV)/installed-dev
 	command -v chromium || { test "$$(id -u)" = 0 && command -v apt-get && timeout 300 sh -c '$(GET_CHROMIUM)'; } || \
 		echo 'no chromium: install it with the packages of your system'
 	$(BIN)/pytest -rs -n 2 --dist loadscope tests/browser
+
+# The oldest versions that pyproject.toml admits, and the newest, each in an environment of its own.
+test-matrix: test-lowest test-highest
+
+test-lowest: $(VENV)/lowest-direct
+	$(VENV)/of-lowest-direct/bin/pytest -n 2 --dist worksteal $(MATRIX)
+
+test-highest: $(VENV)/highest
+	$(VENV)/of-highest/bin/pytest -n 2 --dist worksteal $(MATRIX)
+
+$(VENV)/lowest-direct $(VENV)/highest: $(VENV)/installed-dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/of-$(@F)
+	$(BIN)/uv pip install --quiet --python $(VENV)/of-$(@F) --resolution $(@F) --editable '.[$(EXTRAS)]'
+	$(BIN)/uv pip install --quiet --python $(VENV)/of-$(@F) pytest hypothesis pytest-xdist pytest-timeout simpy moto
+	touch $@
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks
