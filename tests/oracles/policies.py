@@ -79,7 +79,7 @@ class Backfilling(Fcfs):
         return super().start(job, placement, free, view)
 
     def renew_overdue(self, view):
-        """Put off the ends of jobs past their estimate: now + max(60 s, estimate, run time so far / 1000). If any were."""
+        """Put off the ends of jobs past their estimate, to now + max(60 s, estimate, run time so far / 1000)."""
         before = {job: self.ends.get(job, job.expected_end) for job in view.running}
         self.ends = {
             job: view.now + max(LEAST_RENEWAL_S, job.estimate, (view.now - job.start_time) / 1000)
