@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from unspool.errors import UnitError
 
@@ -16,6 +17,7 @@ __all__ = [
     "counted",
     "format_bytes",
     "format_duration",
+    "format_moment",
     "format_number",
     "name_duration",
     "parse_bytes",
@@ -29,6 +31,7 @@ __all__ = [
 
 _LARGEST_BYTES = 2**63 - 1
 _LEAST_SHOWN, _MOST_DECIMALS = 1e-12, 20
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _NAMED = (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0))
 
 _SECONDS: Mapping[str, float] = {
@@ -201,6 +204,16 @@ def format_duration(seconds: float) -> str:
     if days:
         return f"{sign}{days}d {hour:02}:{minute:02}:{second:02}"
     return f"{sign}{hour}:{minute:02}:{second:02}" if hour else f"{sign}{minute}:{second:02}"
+
+
+def format_moment(unix_s: float) -> str:
+    """A moment in UTC, to the minute. `strftime` would name the month in the language of the locale.
+
+    >>> format_moment(1772416800.0)
+    '02 Mar 2026 02:00'
+    """
+    at = datetime.fromtimestamp(unix_s, UTC)
+    return f"{at.day:02} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M}"
 
 
 def format_number(value: float, digits: int = 6) -> str:

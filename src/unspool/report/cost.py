@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from unspool.report.shown import amount, duration, hours, money, percent
 from unspool.results.costs import Costs
 from unspool.results.rejection import warning_of, with_warning
 from unspool.results.store import versions
+from unspool.units import format_moment
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -135,9 +135,8 @@ def _about(costs: Costs) -> list[tuple[str, str]]:
     summary, window = costs.summary, costs.bill.window
     told = [("log", str(summary["workload"]))]
     if window.hours:
-        begin = datetime.fromtimestamp(window.begin_unix_s, UTC)
-        end = begin + timedelta(hours=window.hours)
-        told.append(("period billed", f"{begin:%d %b %Y %H:%M} to {end:%d %b %Y %H:%M} UTC"))
+        begin, end = (format_moment(window.begin_unix_s + after * 3600.0) for after in (0, window.hours))
+        told.append(("period billed", f"{begin} to {end} UTC"))
     told.append(("prices", " of ".join(filter(None, (summary["region"], summary["price_date"]))) or "as configured"))
     told.append(("placement", str(summary["policy"])))
     if "replicas" in summary:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ import polars as pl
 from unspool.errors import shown
 from unspool.results.result import Result
 from unspool.results.series import span_of
-from unspool.units import counted, format_number
+from unspool.units import counted, format_moment, format_number
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -138,7 +137,7 @@ class Clock:
     def text(self, seconds: float) -> str:
         """A time in a sentence."""
         if self.is_calendar:
-            return f"{datetime.fromtimestamp(self.origin_unix_s + seconds, UTC):%d %b %Y %H:%M} UTC"
+            return f"{format_moment(self.origin_unix_s + seconds)} UTC"
         return f"{format_number(seconds / self.unit_s, 4)} {self.unit}"
 
 
