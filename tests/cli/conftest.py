@@ -3,6 +3,7 @@ from typing import NamedTuple
 import pytest
 from tests.build import workload
 
+from unspool.cli import output, sweeping
 from unspool.cli.app import run_command
 from unspool.policies.base import Start
 from unspool.results.run import run
@@ -19,6 +20,13 @@ def _compiled():
     """Compiles what most tests use, so that no test meets the note that it takes a while."""
     for policy in ("fcfs", "easy", lambda view: [Start(job) for job in view.queue]):
         run(workload([(0, 1, 1, 1)]), 1, policy)
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch):
+    """What takes over two seconds is announced; on a busy machine anything may."""
+    monkeypatch.setattr(output, "_SHOW_AFTER_S", 1e6)
+    monkeypatch.setattr(sweeping, "_SHOW_AFTER_S", 1e6)
 
 
 @pytest.fixture
