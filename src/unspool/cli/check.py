@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
-from unspool.cli.options import LogFormat
+from unspool.cli.options import LogFormat, Untrusted
 from unspool.cli.output import Progress, note, print_json, print_table, print_text, reading
 from unspool.platforms import read_platform
 from unspool.results.audit.laws import Report, Verdict
@@ -31,6 +31,7 @@ def check(
     tolerance: float = 1e-6,
     format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
+    untrusted: Untrusted = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
     """Hold a finished schedule, ours or another tool's, against the laws of a policy.
@@ -51,6 +52,8 @@ def check(
         Seconds by which times may differ and still be the same.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
+    untrusted
+        As for other verbs; nothing that a file names is ever loaded here.
     json
         Print JSON.
     """

@@ -12,6 +12,7 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from unspool.cli.config import assigned
+from unspool.cli.options import Untrusted
 from unspool.cli.output import Announcement, note, print_json, print_table, print_text
 from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, RunError, UnknownName
@@ -25,6 +26,7 @@ from unspool.sweep.session import run_sweep
 from unspool.sweep.store import Store, read_runs
 from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
 from unspool.sweep.work import ELAPSED, ERROR, run_task
+from unspool.trust import Foreign, foreign, vet
 from unspool.units import counted, format_duration
 from unspool.workloads.conditions import condition
 
@@ -56,6 +58,7 @@ def sweep(
     dry_run: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Make every run of a grid, or search it, and rank what came of it.
 
@@ -94,24 +97,42 @@ def sweep(
     if processes is not None and processes < 1:
         raise InputError(f"-j {processes}: expected 1 or more")
     wanted = read_grid(grid)
+    vetting = Vetting(str(grid), untrusted=untrusted)
     folder = out or Path(grid.stem)
     count = processes or len(
         os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     )
     if dry_run:
-        return _estimate(wanted, count, as_json=json)
+        return _estimate(wanted, count, vetting, as_json=json)
+    for policy in wanted.policy_texts():
+        vetting(policy)
     place = _place(count, cluster, jobs, option or [], slurm=slurm, kubernetes=kubernetes)
     Store(folder).check_free(resume=resume)
     note(f"{_size(wanted)} on {place.name}")
     with SweepProgress(_first_figure(wanted)) as progress:
         try:
-            run_sweep(wanted, folder, place, resume=resume, retry_failed=retry_failed, told=progress)
+            run_sweep(wanted, folder, place, resume=resume, retry_failed=retry_failed, told=progress, vet=vetting)
         except KeyboardInterrupt:
             progress.clear()
             note(f"interrupted: {counted(progress.done, 'new run')} written; go on with: {_again(grid, folder)}")
             return _INTERRUPTED
     _tell(folder, wanted, progress, command=_again(grid, folder), as_json=json, report=not (no_report or json))
     return 0
+
+
+class Vetting:
+    """Says once what policies of a grid load, or refuses it."""
+
+    def __init__(self, where: str, *, untrusted: bool) -> None:
+        self._where, self._is_untrusted = where, untrusted
+        self._told: set[Foreign] = set()
+
+    def __call__(self, policy: str) -> None:
+        """Called with each policy before any run is made."""
+        new = set(foreign("schedulers", policy)) - self._told
+        if new:
+            vet("schedulers", policy, self._where, untrusted=self._is_untrusted, note=note)
+            self._told |= new
 
 
 def _place(
@@ -149,13 +170,13 @@ def _first_figure(grid: Grid) -> str | None:
     return grid.search.objectives[0].figure if grid.search else None
 
 
-def _estimate(grid: Grid, processes: int, *, as_json: bool) -> int:
+def _estimate(grid: Grid, processes: int, vetting: Vetting, *, as_json: bool) -> int:
     """Make a few runs far apart, the first twice because it compiles, and tell what all would take."""
     from tempfile import TemporaryDirectory
 
     total = len(grid) if grid.search is None else grid.search.trials * (grid.total // grid.points)
     with TemporaryDirectory() as folder, Announcement("making a few runs …"):
-        inputs = Inputs(Path(folder))
+        inputs = Inputs(Path(folder), vet=vetting)
         places = [0, *(at * (grid.total - 1) // _TRIED for at in range(_TRIED + 1))]
         began = perf_counter()
         rows = [run_task(inputs.task(grid.run_at(at))) for at in places][1:]
