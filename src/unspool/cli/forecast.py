@@ -25,6 +25,7 @@ from unspool.errors import InputError, shown
 from unspool.plugins import build
 from unspool.results.forecast import HORIZON, QUANTILES, REPLICAS, Forecast
 from unspool.results.forecast import forecast as forecast_queue
+from unspool.results.spreadsheet import write_csv
 from unspool.trust import vet
 from unspool.units import format_duration
 from unspool.workloads.files import refuse_existing, replaced
@@ -113,7 +114,7 @@ def forecast(
         note(f"{counted(found.rejected, 'job')} left out that can never run here; unspool run lists them with reasons")
     if out is not None:
         with Announcement(f"writing {out} …"), replaced(out, force=force) as file:
-            found.jobs.write_csv(file) if out.suffix == ".csv" else found.jobs.write_parquet(file)
+            write_csv(found.jobs, file) if out.suffix == ".csv" else found.jobs.write_parquet(file)
     if json:
         print_json(found.to_dict())
     else:

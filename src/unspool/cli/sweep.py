@@ -17,6 +17,7 @@ from unspool.cli.output import Announcement, note, print_json, print_table, prin
 from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, RunError, UnknownName
 from unspool.report.shown import amount
+from unspool.results.spreadsheet import write_csv
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
@@ -210,9 +211,8 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
     with Announcement(f"writing {folder / 'sweep.html'} …"):
         try:
-            (folder / "ranking.csv").write_text(
-                table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank")).write_csv(), encoding="utf-8"
-            )
+            figures = table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank"))
+            write_csv(figures, folder / "ranking.csv")
             if report:
                 write_sweep_page(runs, facts, folder / "sweep.html", command)
         except OSError as error:
