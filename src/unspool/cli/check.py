@@ -31,8 +31,8 @@ def check(
     tolerance: float = 1e-6,
     format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
-    untrusted: Untrusted = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Hold a finished schedule, ours or another tool's, against the laws of a policy.
 
@@ -52,10 +52,10 @@ def check(
         Seconds by which times may differ and still be the same.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
-    untrusted
-        As for other verbs; nothing that a file names is ever loaded here.
     json
         Print JSON.
+    untrusted
+        As for other verbs; nothing that a file names is ever loaded here.
     """
     if policy is not None:
         policy_of(policy)

@@ -29,8 +29,8 @@ def diff(
     /,
     *,
     workload: str | None = None,
-    untrusted: Untrusted = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Name the first decision in which two runs of one log differ, and why.
 

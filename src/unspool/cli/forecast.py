@@ -52,8 +52,8 @@ def forecast(
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    untrusted: Untrusted = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Say when each job will start that waits at a time, with quantiles.
 

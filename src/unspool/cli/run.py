@@ -54,8 +54,8 @@ def run(
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
-    untrusted: Untrusted = False,
     debug: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Replay a log under one policy or several, and compare them.
 

@@ -21,7 +21,7 @@ from unspool.results.spreadsheet import write_csv
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
-from unspool.sweep.places import Place, dask_place, kubernetes_place, local_place, slurm_place
+from unspool.sweep.places import Certificate, Place, dask_place, kubernetes_place, local_place, slurm_place
 from unspool.sweep.ranking import alike, pareto_front, ranking
 from unspool.sweep.session import run_sweep
 from unspool.sweep.store import Store, read_runs
@@ -50,6 +50,9 @@ def sweep(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     processes: Annotated[int | None, Parameter(name=["--processes", "-j"])] = None,
     cluster: str | None = None,
+    tls_ca: str | None = None,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
     slurm: Annotated[bool, Flag] = False,
     kubernetes: Annotated[bool, Flag] = False,
     jobs: int = 1,
@@ -75,7 +78,14 @@ def sweep(
     processes
         Processes of this machine. Default: as many as it has cores.
     cluster
-        The scheduler of a Dask cluster, as tcp://scheduler:8786.
+        The scheduler of a Dask cluster, as tls://scheduler:8786, or tcp://scheduler:8786 in a network that you trust.
+    tls_ca
+        For tls://, the certificate of the authority that has signed those of the cluster, a file in PEM. This and the
+        next two are as Dask's own configuration says if they are not given.
+    tls_cert
+        The certificate that the sweep shows to the cluster.
+    tls_key
+        The key of that certificate.
     slurm
         Start workers as jobs of Slurm, through dask-jobqueue.
     kubernetes
@@ -107,7 +117,9 @@ def sweep(
         return _estimate(wanted, count, vetting, as_json=json)
     for policy in wanted.policy_texts():
         vetting(policy)
-    place = _place(count, cluster, jobs, option or [], slurm=slurm, kubernetes=kubernetes)
+    place = _place(
+        count, cluster, _certificate(tls_ca, tls_cert, tls_key), jobs, option or [], slurm=slurm, kubernetes=kubernetes
+    )
     Store(folder).check_free(resume=resume)
     note(f"{_size(wanted)} on {place.name}")
     with SweepProgress(_first_figure(wanted)) as progress:
@@ -137,17 +149,30 @@ class Vetting:
 
 
 def _place(
-    processes: int, cluster: str | None, jobs: int, options: list[str], *, slurm: bool, kubernetes: bool
+    processes: int,
+    cluster: str | None,
+    certificate: Certificate | None,
+    jobs: int,
+    options: list[str],
+    *,
+    slurm: bool,
+    kubernetes: bool,
 ) -> Place:
     if sum((cluster is not None, slurm, kubernetes)) > 1:
         raise InputError("--cluster, --slurm and --kubernetes are three places; name one")
     if options and not (slurm or kubernetes):
         raise InputError("--option: is for --slurm and --kubernetes")
+    if certificate is not None and cluster is None:
+        raise InputError("--tls-ca, --tls-cert and --tls-key are for --cluster tls://HOST:PORT")
     if cluster is not None:
-        return dask_place(cluster)
+        return dask_place(cluster, certificate=certificate)
     if slurm:
         return slurm_place(jobs, dict(map(_option, options)), note)
     return kubernetes_place(jobs, dict(map(_option, options)), note) if kubernetes else local_place(processes)
+
+
+def _certificate(*files: str | None) -> Certificate | None:
+    return Certificate(*files) if any(file is not None for file in files) else None
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -29,8 +29,8 @@ def why(
     *,
     workload: str | None = None,
     all: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    untrusted: Untrusted = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> None:
     """Say what a job waited for, interval by interval.
 
