@@ -22,7 +22,7 @@ from unspool.errors import InputError, UnknownName, UnspoolError
 
 __all__ = [
     "BUILT_IN", "FILES", "PARTS", "available", "build", "build_built_in", "keyed", "load", "load_built_in",
-    "names_a_module", "parameters_of", "parted",
+    "load_of_package", "names_a_module", "parameters_of", "parted",
 ]  # fmt: skip
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
@@ -140,13 +140,12 @@ def build(kind: str, text: str) -> Any:
     name, rest = parted(kind, text)
     names = available(kind)
     if name in names:
-        target = names[name]
+        found = load_of_package(target := names[name])
     elif names_a_module(name, rest):
         attribute, _, rest = rest.partition(":")
-        target = f"{name}:{attribute}"
+        found = load(target := f"{name}:{attribute}")
     else:
         raise UnknownName(kind.removesuffix("s"), name, names, "or one of your own as module:Name")
-    found = load(target)
     return _part(kind, found, target, parameters_of(keyed(rest, found), text), text)
 
 
@@ -257,6 +256,11 @@ def load_built_in(target: str) -> Any:
     if module in sys.modules:
         return attrgetter(attribute)(sys.modules[module])
     return _loaded(target)
+
+
+def load_of_package(target: str) -> Any:
+    """The same of a target that an installed package offers, or of ours: the current folder has no part in it."""
+    return _loaded(target) if not target.startswith("unspool.") else load_built_in(target)
 
 
 def _loaded(target: str) -> Any:

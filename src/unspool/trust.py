@@ -54,9 +54,10 @@ def foreign(kind: str, text: str) -> tuple[Foreign, ...]:
     """
     name, rest = parted(kind, text)
     if name not in BUILT_IN[kind]:
-        target = available(kind).get(name) or (name if names_a_module(name, rest) else None)
-        module = None if target is None else target.partition(":")[0]
-        return () if module is None else (Foreign("module", module, located(module, os.getcwd())),)
+        if (target := available(kind).get(name)) is not None:
+            module = target.partition(":")[0]
+            return (Foreign("module", module, located(module)),)
+        return (Foreign("module", name, located(name, os.getcwd())),) if names_a_module(name, rest) else ()
     try:
         parameters = parameters_of(keyed(rest, load_built_in(BUILT_IN[kind][name])), text)
     except InputError:
