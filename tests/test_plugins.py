@@ -47,9 +47,12 @@ def test_names_of_other_packages_are_found_and_ours_come_first(tmp_path, monkeyp
     (tmp_path / "other-1.0.dist-info" / "entry_points.txt").write_text(
         "[unspool.schedulers]\nbackwards = plugin_other:decide\neasy = plugin_other:decide\n"
     )
-    module(tmp_path, "plugin_other", "def decide(view): ...\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert plugins.available("schedulers")["backwards"] == "plugin_other:decide"
+    module(tmp_path, "plugin_other", "def decide(view): ...\n")
+    (tmp_path / "here").mkdir()
+    module(tmp_path / "here", "plugin_other", "raise SystemExit('a file of the current folder')\n")
+    monkeypatch.chdir(tmp_path / "here")
     assert plugins.build("schedulers", "backwards").__module__ == "plugin_other"
     assert plugins.build("schedulers", "easy") == Easy()
 

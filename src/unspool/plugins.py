@@ -1,4 +1,8 @@
-"""Names of policies and other parts: a table of our own, then entry points, then `module:Name`."""
+"""Names of policies and other parts: a table of our own, then entry points, then `module:Name`.
+
+`build` may import whatever is named; `build_built_in` knows the table alone and can import nothing else. Which of the
+two a verb uses, `unspool.trust` explains.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,10 @@ from typing import Any
 
 from unspool.errors import InputError, UnknownName, UnspoolError
 
-__all__ = ["BUILT_IN", "available", "build", "load", "parameters_of"]
+__all__ = [
+    "BUILT_IN", "FILES", "PARTS", "available", "build", "build_built_in", "keyed", "load", "load_built_in",
+    "load_of_package", "names_a_module", "parameters_of", "parted",
+]  # fmt: skip
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "schedulers": {
@@ -94,6 +101,13 @@ _SHAPE = {
     "orders": ("fixed_part", "a QueueOrder", False),
     "predictors": ("predict_one", "predict_one(job) and learn_one(job, run_time_s)", False),
 }
+
+PARTS: Mapping[str, str] = {"order": "orders", "predictor": "predictors"}
+"""Parameters of our policies whose value is itself a name, and its kind."""
+
+FILES = ("model", "load")
+"""Parameters of our policies whose value is a file of something trained."""
+
 # Parameters that every scheduler takes, because another one does what they say.
 _SLEEPING, _SLEEPING_KEYS = "unspool.policies.schedulers.sleeping:Sleeping", ("sleep_after", "power_cap")
 _NESTED = re.compile(r"([^()]*)\((.*)\)")  # name(key=value,key=value), the value of a parameter
@@ -123,20 +137,59 @@ def build(kind: str, text: str) -> Any:
     A class is called with the parameters; a function, which takes none, is returned as it is. A module is also looked
     for in the current folder.
     """
+    name, rest = parted(kind, text)
+    names = available(kind)
+    if name in names:
+        found = load_of_package(target := names[name])
+    elif names_a_module(name, rest):
+        attribute, _, rest = rest.partition(":")
+        found = load(target := f"{name}:{attribute}")
+    else:
+        raise UnknownName(kind.removesuffix("s"), name, names, "or one of your own as module:Name")
+    return _part(kind, found, target, parameters_of(keyed(rest, found), text), text)
+
+
+def build_built_in(kind: str, text: str) -> Any:
+    """Make one of our own parts from its name and parameters; nothing of anybody else's is imported or opened.
+
+    >>> build_built_in("schedulers", "easy:order=sjf").queue_order
+    Shortest()
+    """
+    name, rest = parted(kind, text)
+    if name not in BUILT_IN[kind]:
+        raise UnknownName(kind.removesuffix("s"), name, BUILT_IN[kind])
+    target = BUILT_IN[kind][name]
+    found = load_built_in(target)
+    parameters = parameters_of(keyed(rest, found), text)
+    for key in FILES:
+        if key in parameters:
+            raise InputError(f"'{text}': {key} names a file of something trained, which is not opened here")
+    for key, value in parameters.items():
+        if key in PARTS and isinstance(value, str):
+            parameters[key] = build_built_in(PARTS[key], value)
+    return _part(kind, found, target, parameters, text)
+
+
+def parted(kind: str, text: str) -> tuple[str, str]:
+    """The name and what follows it; a part inside a parameter has that in parentheses.
+
+    >>> parted("schedulers", "easy:order=sjf"), parted("orders", "multifactor(age=0)")
+    (('easy', 'order=sjf'), ('multifactor', 'age=0'))
+    """
     nested = _NESTED.fullmatch(text)
     if nested is not None and kind != "schedulers":
         text = f"{nested[1]}:{nested[2]}"
     name, _, rest = text.partition(":")
-    names = available(kind)
-    if name in names:
-        target = names[name]
-    elif name and rest and "=" not in rest.split(":")[0]:
-        attribute, _, rest = rest.partition(":")
-        target = f"{name}:{attribute}"
-    else:
-        raise UnknownName(kind.removesuffix("s"), name, names, "or one of your own as module:Name")
-    found = load(target)
-    parameters = parameters_of(_keyed(rest, getattr(found, "positional", None)), text)
+    return name, rest
+
+
+def names_a_module(name: str, rest: str) -> bool:
+    """Whether a name that nobody knows reads as `module:Name`."""
+    return bool(name and rest) and "=" not in rest.split(":")[0]
+
+
+def _part(kind: str, found: Any, target: str, parameters: dict[str, Any], text: str) -> Any:
+    """What was found, made with its parameters, and held against what a part of this kind must have."""
     sleeping = {key: parameters.pop(key) for key in _SLEEPING_KEYS if kind == "schedulers" and key in parameters}
     more = _SLEEPING_KEYS if kind == "schedulers" else ()
     part = _made(found, parameters, text, more) if isinstance(found, type) else found
@@ -147,7 +200,7 @@ def build(kind: str, text: str) -> Any:
         raise InputError(f"'{text}': {target} is no {kind.removesuffix('s')}; expected {expected}")
     if kind == "schedulers":
         _refuse_without_view(part, target, text)
-    return _made(partial(load(_SLEEPING), part), sleeping, text) if sleeping else part
+    return _made(partial(load_built_in(_SLEEPING), part), sleeping, text) if sleeping else part
 
 
 def _refuse_without_view(part: Any, target: str, text: str) -> None:
@@ -174,8 +227,9 @@ def _signature_of(part: Callable[..., Any]) -> Signature | None:
         return None
 
 
-def _keyed(text: str, positional: str | None) -> str:
+def keyed(text: str, found: Any) -> str:
     """Parameters as text, the first one with the key that it may be given without."""
+    positional = getattr(found, "positional", None)
     first = text.partition(",")[0]
     is_bare = bool(first) and not first.partition("=")[0].isidentifier()
     return f"{positional}={text}" if positional and is_bare else text
@@ -183,12 +237,36 @@ def _keyed(text: str, positional: str | None) -> str:
 
 def load(target: str) -> Any:
     """What `module:Name` stands for; the current folder is looked in first, as `python -m` does."""
+    if target.startswith("unspool."):
+        return load_built_in(target)
+    with _current_folder_first():
+        return _loaded(target)
+
+
+def load_built_in(target: str) -> Any:
+    """The same of a target in one of our tables, with no other folder to look in than Python's own.
+
+    >>> load_built_in("antigravity:fly")
+    Traceback (most recent call last):
+    unspool.errors.InputError: antigravity:fly is not a part of unspool
+    """
     module, _, attribute = target.partition(":")
-    if module.startswith("unspool.") and module in sys.modules:
+    if not module.startswith("unspool."):
+        raise InputError(f"{target} is not a part of unspool")
+    if module in sys.modules:
         return attrgetter(attribute)(sys.modules[module])
+    return _loaded(target)
+
+
+def load_of_package(target: str) -> Any:
+    """The same of a target that an installed package offers, or of ours: the current folder has no part in it."""
+    return _loaded(target) if not target.startswith("unspool.") else load_built_in(target)
+
+
+def _loaded(target: str) -> Any:
+    module, _, attribute = target.partition(":")
     try:
-        with _current_folder_first():
-            return attrgetter(attribute)(import_module(module))
+        return attrgetter(attribute)(import_module(module))
     # A module may raise anything while it is imported.
     except (Exception, SystemExit) as error:
         reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"

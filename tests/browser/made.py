@@ -24,6 +24,7 @@ HOSTILE = (
     "../../etc/passwd",
     "<b>{{ 7 * 7 }} ${7 * 7} %{x} &lt;b&gt;",
     "\u202eright to left\u202c \u05e9\u05dc\u05d5\u05dd",
+    "=HYPERLINK(window.ran = 8)",
     "w" * 10_000,
 )  # fmt: skip
 HOSTILE_POLICIES = tuple(f"{name.replace(':', '')}:Own" for name in HOSTILE)  # of modules that are not there

@@ -257,3 +257,14 @@ def test_libreoffice_opens_and_recalculates_it_to_the_bill_and_to_what_was_solve
     for row, cells in enumerate(hours, start=2):
         for at, cell in enumerate(cells, start=1):
             assert float(cell) == pytest.approx(book.value("Hourly", at, row), rel=1e-9, abs=1e-9), header[at - 1]
+
+
+def test_a_text_of_a_file_is_no_formula_and_no_link(costs, tmp_path):
+    for at, text in enumerate(("=1+1", "http://example.org")):
+        given = replace(costs, summary={**costs.summary, "region": text})
+        write_workbook(given, CostConfig(ec2_plan=TERM, compute_plan=TERM), tmp_path / f"{at}.xlsx")
+        with zipfile.ZipFile(tmp_path / f"{at}.xlsx") as file:
+            sheet = file.read(f"xl/worksheets/sheet{SHEETS.index('Config') + 1}.xml").decode()
+            assert text in file.read("xl/sharedStrings.xml").decode()
+        assert "<f>" not in sheet
+        assert "<hyperlink" not in sheet

@@ -88,7 +88,7 @@ Experiments, classes and data are those of Simdex, with more of each."""
 
 _SERVE = """Be the scheduler of a Batsim simulation: one of our policies, over its socket.
 
-For example: unspool serve-scheduler --policy easy -s tcp://*:28000"""
+For example: unspool serve-scheduler --policy easy -s tcp://127.0.0.1:28000"""
 _BATSIM = """Simulate jobs on a platform, with Batsim's files and options.
 
 For example: unspool batsim -p platform.xml -w workload.json -e out --policy easy"""

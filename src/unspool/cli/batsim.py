@@ -14,7 +14,7 @@ from unspool.cli.batsim_options import Others, Socket, context_of, outside_of, r
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.files import in_results, tell_reasons
-from unspool.cli.options import Seed, command_of
+from unspool.cli.options import Seed, Untrusted, command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -46,6 +46,7 @@ from unspool.faces.batsim.workflows import Rules
 from unspool.model.network import MISSING_ROUTES
 from unspool.report.run import COMMAND, write_run_report
 from unspool.results.store import REPORT, check_free, write_folder, write_json, write_result
+from unspool.trust import vet
 
 __all__ = ["batsim"]
 
@@ -94,6 +95,7 @@ def batsim(
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = False,
     dump_execution_context: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
     socket: Annotated[Socket | None, Parameter(name="*")] = None,
     others: Annotated[Others | None, Parameter(name="*")] = None,
 ) -> int:
@@ -186,7 +188,7 @@ def batsim(
     no_report
         Do not write report.html.
     """
-    command = command_of(batsim, dict(locals()), without=("others", "force"))
+    command = command_of(batsim, dict(locals()), without=("others", "force", "untrusted"))
     is_quiet = one_of("--verbosity", verbosity, VERBOSITIES) == "quiet" or quiet
     given = others or Others()
     if dump_execution_context:
@@ -199,6 +201,8 @@ def batsim(
     has_jobs = workload or workflow or workflow_start
     if not has_jobs and not (outside is not None and outside.terms.enable_dynamic_jobs):
         raise InputError("no workload given; say: unspool batsim -p PLATFORM.xml -w WORKLOAD.json")
+    if policy is not None:
+        vet("schedulers", policy, None, untrusted=untrusted)
     settings = Settings(
         platform=platform,
         workloads=workload or (),

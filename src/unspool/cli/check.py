@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
-from unspool.cli.options import LogFormat
+from unspool.cli.options import LogFormat, Untrusted
 from unspool.cli.output import Progress, note, print_json, print_table, print_text, reading
 from unspool.platforms import read_platform
 from unspool.results.audit.laws import Report, Verdict
@@ -32,6 +32,7 @@ def check(
     format: LogFormat = None,
     columns: Annotated[list[str] | None, Parameter(negative=())] = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Hold a finished schedule, ours or another tool's, against the laws of a policy.
 
@@ -53,6 +54,8 @@ def check(
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     json
         Print JSON.
+    untrusted
+        As for other verbs; nothing that a file names is ever loaded here.
     """
     if policy is not None:
         policy_of(policy)

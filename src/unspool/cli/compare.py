@@ -21,6 +21,7 @@ from unspool.results.compare import compare as compare_results
 from unspool.results.rejection import warnings_of
 from unspool.results.result import Result
 from unspool.results.series import POINTS, series, span_of
+from unspool.results.spreadsheet import write_csv
 from unspool.workloads.files import refuse_existing, replaced
 
 __all__ = ["compare"]
@@ -149,7 +150,7 @@ def _write_series(named: Mapping[str, Result], path: Path, points: int, *, force
         for name, result in named.items()
     )
     with replaced(path, force=force) as file:
-        table.write_csv(file) if path.suffix == ".csv" else table.write_parquet(file)
+        write_csv(table, file) if path.suffix == ".csv" else table.write_parquet(file)
 
 
 def _print(found: Comparison) -> None:

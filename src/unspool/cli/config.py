@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from unspool.cli.output import note
 from unspool.errors import InputError, UnknownName
 from unspool.platforms.cluster import is_spec
+from unspool.trust import vet
 
-__all__ = ["RunConfig", "assigned", "read_config"]
+__all__ = ["RunConfig", "assigned", "read_config", "vet_policies"]
 
 
 _MAP = re.compile(r"([:,]map=)([^,]+)")  # the file that an option of a format names
@@ -81,6 +84,15 @@ def read_config(path: Path | None, assignments: list[str], given: dict[str, Any]
         return msgspec.convert(settings, RunConfig)
     except msgspec.ValidationError as error:
         raise InputError(_plain(str(error), f"{path}: " if path else "")) from error
+
+
+def vet_policies(
+    settings: RunConfig, names: Iterable[str], path: Path | None, given: Collection[str], *, untrusted: bool
+) -> None:
+    """Tell what policies load that the file names, or refuse it; those that are `given` are of the command line."""
+    where = None if path is None or settings.policy is None or "policy" in given else str(path)
+    for name in names:
+        vet("schedulers", name, where, untrusted=untrusted, note=note)
 
 
 def _from_file(path: Path) -> dict[str, Any]:

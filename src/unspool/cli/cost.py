@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
 from unspool.cli.files import in_results, read_log, tell_reasons
-from unspool.cli.options import Seed, command_of
+from unspool.cli.options import Seed, Untrusted, command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -38,6 +38,7 @@ from unspool.policies.base import BindingScheduler
 from unspool.results.costs import Costs, costs_of
 from unspool.results.run import run as simulate
 from unspool.results.store import check_free, versions
+from unspool.trust import vet
 from unspool.units import counted
 from unspool.workloads.files import replaced
 
@@ -82,6 +83,7 @@ def cost(
     strict: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
     excel: Annotated[bool, Flag] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Say what the jobs of a log would cost in the cloud, and what waiting it would save.
 
@@ -138,7 +140,7 @@ def cost(
     excel
         Also write hourly_stats.xlsx, the workbook of the AWS tool with formulas and charts. Needs the extra excel.
     """
-    command = command_of(cost, dict(locals()), without=("out", "force", "json", "strict", "no_report"))
+    command = command_of(cost, dict(locals()), without=("out", "force", "json", "strict", "no_report", "untrusted"))
     if init:
         return _write_config(jobs, force=force)
     if jobs is None:
@@ -149,6 +151,8 @@ def cost(
         needs_xlsxwriter()
         if out is None:
             raise InputError("--excel writes a workbook into the folder of results; name one, as in -o OUT")
+    if policy is not None:
+        vet("schedulers", policy, None, untrusted=untrusted)
     refuse_options(starttime, endtime, queues, projects)
     has_report = not (no_report or json)
     if out is not None:

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
-from unspool.cli.options import Seed
+from unspool.cli.options import Seed, Untrusted
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -40,6 +40,7 @@ from unspool.results.rejection import warnings_of
 from unspool.results.run import run as simulate
 from unspool.results.setups import AS_LOGGED, COST_PARTS, SetUp, set_ups_table
 from unspool.results.store import check_free
+from unspool.trust import vet
 
 __all__ = ["compare"]
 
@@ -79,6 +80,7 @@ def compare(
     seed: Seed | None = None,
     json: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Hold several set-ups against each other, and against the log: one table, one page.
 
@@ -122,6 +124,8 @@ def compare(
     no_report
         Do not write report.html, of the comparison and of each set-up.
     """
+    if policy is not None:
+        vet("schedulers", policy, None, untrusted=untrusted)
     refuse_options(starttime, endtime, queues, projects)
     if out is not None:
         check_free(out, force=force)

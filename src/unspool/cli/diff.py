@@ -7,12 +7,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from unspool.cli.options import Untrusted
 from unspool.cli.output import Progress, compiling_announcement, counted, note, print_json, print_text
 from unspool.errors import shown
 from unspool.results.difference import Decided, Difference, Fate
 from unspool.results.difference import diff as find_difference
 from unspool.results.reasons import told_time
 from unspool.results.store import load
+from unspool.trust import vet
 from unspool.units import format_duration
 
 __all__ = ["diff"]
@@ -28,6 +30,7 @@ def diff(
     *,
     workload: str | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Name the first decision in which two runs of one log differ, and why.
 
@@ -43,6 +46,8 @@ def diff(
         Print JSON.
     """
     pair = load(first), load(second)
+    for folder, result in zip((first, second), pair, strict=True):
+        vet("schedulers", result.policy, str(folder), untrusted=untrusted, note=note)
     with Progress("replaying") as progress:
         found = find_difference(
             *pair,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.options import Seed
+from unspool.cli.options import Seed, Untrusted
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -22,10 +22,11 @@ from unspool.cli.output import (
 )
 from unspool.errors import InputError
 from unspool.faces.dispatch.compiled import is_compiled
-from unspool.faces.dispatch.experiment import read_experiment
+from unspool.faces.dispatch.experiment import Experiment, read_experiment
 from unspool.faces.dispatch.outputs import json_summary, metrics_text, times_of, write_dispatched
 from unspool.faces.dispatch.running import Dispatched, run_experiment
 from unspool.results.store import check_free
+from unspool.trust import Foreign, refusal
 from unspool.workloads.files import opened, told_of_reading
 from unspool.workloads.recodex import JobFile, JobLog, read_refs
 
@@ -51,6 +52,7 @@ def dispatch(
     verbose: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
     allow_undispatched: Annotated[bool, Flag] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Replay a log of jobs under a dispatcher, with predictors, selectors, strategies and metrics from a file.
 
@@ -98,6 +100,7 @@ def dispatch(
     experiment = read_experiment(config, compat=compat)
     for text in experiment.notes:
         note(text)
+    _vet(experiment, untrusted=untrusted)
     with opened(data):  # a log that is not there is said first, though it is read last
         jobs: JobLog | JobFile = JobFile(data, limit)
     if out is not None or not is_compiled(experiment):
@@ -133,6 +136,17 @@ def dispatch(
     if out is not None:
         note(where_written(out, report=has_report))
     return 0
+
+
+def _vet(experiment: Experiment, *, untrusted: bool) -> None:
+    """Say once of each module, model and file what loads or writes it, before that is done, or refuse it."""
+    told: set[Foreign] = set()
+    for where, name, found in experiment.foreign():
+        if untrusted:
+            raise refusal(where, name, found)
+        if found not in told:
+            note(f"{where}: {name} {'writes' if found.kind == 'file' else 'loads'} {found}")
+        told.add(found)
 
 
 def _never_enqueued(run: Dispatched, rows: list[int]) -> str:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import platform_named, platform_of_log, read_log
-from unspool.cli.options import LogFormat, Seed
+from unspool.cli.options import LogFormat, Seed, Untrusted
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -25,6 +25,8 @@ from unspool.errors import InputError, shown
 from unspool.plugins import build
 from unspool.results.forecast import HORIZON, QUANTILES, REPLICAS, Forecast
 from unspool.results.forecast import forecast as forecast_queue
+from unspool.results.spreadsheet import write_csv
+from unspool.trust import vet
 from unspool.units import format_duration
 from unspool.workloads.files import refuse_existing, replaced
 
@@ -51,6 +53,7 @@ def forecast(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Say when each job will start that waits at a time, with quantiles.
 
@@ -94,6 +97,7 @@ def forecast(
             raise InputError(f"{out}: a forecast is written as .csv or .parquet; name such a file")
         refuse_existing(out, force=force)
     levels = _levels(quantiles)
+    vet("schedulers", policy, None, untrusted=untrusted)
     scheduler = build("schedulers", policy)
     where = None if platform is None else platform_named(platform)
     log = read_log(workload, format, RunConfig(columns=columns or []).column_map())
@@ -110,7 +114,7 @@ def forecast(
         note(f"{counted(found.rejected, 'job')} left out that can never run here; unspool run lists them with reasons")
     if out is not None:
         with Announcement(f"writing {out} …"), replaced(out, force=force) as file:
-            found.jobs.write_csv(file) if out.suffix == ".csv" else found.jobs.write_parquet(file)
+            write_csv(found.jobs, file) if out.suffix == ".csv" else found.jobs.write_parquet(file)
     if json:
         print_json(found.to_dict())
     else:

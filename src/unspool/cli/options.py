@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from unspool.errors import InputError
 from unspool.workloads import FORMATS
 
-__all__ = ["LogFormat", "Seed", "TargetFormat", "command_of"]
+__all__ = ["LogFormat", "Seed", "TargetFormat", "Untrusted", "command_of"]
 
 _MOST_SEED = 2**63 - 1
 
@@ -41,6 +41,18 @@ def _refuse_seed(_: object, seed: int | None) -> None:
 
 Seed = Annotated[int, Parameter(validator=_refuse_seed, allow_leading_hyphen=True)]
 """`--seed`: the same rule wherever numbers are drawn."""
+
+
+Untrusted = Annotated[
+    bool,
+    Parameter(
+        negative=(),
+        show_default=False,
+        env_var="UNSPOOL_UNTRUSTED",
+        help="Use built-in names only, and refuse modules and models that a file or an option names.",
+    ),
+]
+"""`--untrusted`: for files of somebody else's; the environment can ask for it too, as the studio does."""
 
 
 def command_of(verb: Callable[..., Any], given: Mapping[str, Any], without: Collection[str]) -> str:

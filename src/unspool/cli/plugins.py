@@ -8,7 +8,7 @@ from unspool.cli.output import print_table, print_text
 from unspool.errors import InputError, UnknownName
 from unspool.faces.dispatch.names import NAMES
 from unspool.model.platform import SELECTIONS
-from unspool.plugins import BUILT_IN, available, load
+from unspool.plugins import BUILT_IN, available, load_of_package
 from unspool.workloads import FORMATS
 
 __all__ = ["plugins"]
@@ -59,6 +59,6 @@ def _rows(kind: str) -> list[tuple[str, str, str]]:
 
 def _tooltip(target: str) -> str:
     try:
-        return (getdoc(load(target)) or "").partition("\n")[0]
+        return (getdoc(load_of_package(target)) or "").partition("\n")[0]
     except InputError as error:
         return str(error)

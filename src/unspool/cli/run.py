@@ -13,9 +13,9 @@ from cyclopts import Parameter
 
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
-from unspool.cli.config import RunConfig, read_config
+from unspool.cli.config import RunConfig, assigned, read_config, vet_policies
 from unspool.cli.files import in_results, platform_named, platform_of_log, read_log, tell_reasons
-from unspool.cli.options import LogFormat
+from unspool.cli.options import LogFormat, Untrusted
 from unspool.cli.output import Announcement, Progress, compiling_announcement, counted, note, print_json, where_written
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -55,6 +55,7 @@ def run(
     strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
     debug: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Replay a log under one policy or several, and compare them.
 
@@ -126,6 +127,9 @@ def run(
         check_free(out, force=force)
     where = _named(settings)
     names = settings.policies("easy" if where is None or where.cloud is None else "cheapest-fit")
+    set_keys = {assigned(text, "--set", "seed=1")[0] for text in set_ or ()}
+    given_keys = {name for name, value in given.items() if value is not None} | set_keys
+    vet_policies(settings, dict.fromkeys(names), config, given_keys, untrusted=untrusted)
     schedulers = {name: build("schedulers", name) for name in names}
     for name, times in Counter(names).items():
         if times > 1:

@@ -19,14 +19,14 @@ __all__ = ["serve_scheduler"]
 def serve_scheduler(
     *,
     policy: str = "easy",
-    socket_endpoint: Annotated[str, Parameter(name=["--socket-endpoint", "-s"])] = "tcp://*:28000",
+    socket_endpoint: Annotated[str, Parameter(name=["--socket-endpoint", "-s"])] = "tcp://127.0.0.1:28000",
     seed: int = 0,
     timeout: float | None = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = False,
 ) -> int:
     """Be the scheduler of a Batsim simulation: one of our policies, over its socket.
 
-    For example: unspool serve-scheduler --policy easy:order=sjf -s tcp://*:28000
+    For example: unspool serve-scheduler --policy easy:order=sjf -s tcp://127.0.0.1:28000
 
     It listens until one simulation has come to its end. Batsim 4 connects there: batsim -s tcp://localhost:28000
 
@@ -35,7 +35,7 @@ def serve_scheduler(
     policy
         A scheduler by name (see: unspool plugins schedulers), or file.py:Name for one of your own.
     socket_endpoint
-        Where to listen.
+        Where to listen. Another machine reaches tcp://*:28000 too, and nothing asks it for a password.
     seed
         For policies that draw random numbers.
     timeout
@@ -56,7 +56,7 @@ def serve_scheduler(
         with compiling_announcement():
             warm_up(lambda: build_policy(policy))
         count = serve(
-            lambda: build_policy(policy), socket_endpoint, seed=seed, timeout_s=timeout, ready=tell_ready
+            lambda: build_policy(policy), socket_endpoint, seed=seed, timeout_s=timeout, ready=tell_ready, note=note,
         )  # fmt: skip
     if not quiet:
         note(f"the simulation is over: {counted(count, 'message')}")

@@ -12,19 +12,22 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from unspool.cli.config import assigned
+from unspool.cli.options import Untrusted
 from unspool.cli.output import Announcement, note, print_json, print_table, print_text
 from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, RunError, UnknownName
 from unspool.report.shown import amount
+from unspool.results.spreadsheet import write_csv
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
-from unspool.sweep.places import Place, dask_place, kubernetes_place, local_place, slurm_place
+from unspool.sweep.places import Certificate, Place, dask_place, kubernetes_place, local_place, slurm_place
 from unspool.sweep.ranking import alike, pareto_front, ranking
 from unspool.sweep.session import run_sweep
 from unspool.sweep.store import Store, read_runs
 from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
 from unspool.sweep.work import ELAPSED, ERROR, run_task
+from unspool.trust import Foreign, foreign, vet
 from unspool.units import counted, format_duration
 from unspool.workloads.conditions import condition
 
@@ -47,6 +50,9 @@ def sweep(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     processes: Annotated[int | None, Parameter(name=["--processes", "-j"])] = None,
     cluster: str | None = None,
+    tls_ca: str | None = None,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
     slurm: Annotated[bool, Flag] = False,
     kubernetes: Annotated[bool, Flag] = False,
     jobs: int = 1,
@@ -56,6 +62,7 @@ def sweep(
     dry_run: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,
     no_report: Annotated[bool, Parameter(name="--no-report", negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> int:
     """Make every run of a grid, or search it, and rank what came of it.
 
@@ -71,7 +78,14 @@ def sweep(
     processes
         Processes of this machine. Default: as many as it has cores.
     cluster
-        The scheduler of a Dask cluster, as tcp://scheduler:8786.
+        The scheduler of a Dask cluster, as tls://scheduler:8786, or tcp://scheduler:8786 in a network that you trust.
+    tls_ca
+        For tls://, the certificate of the authority that has signed those of the cluster, a file in PEM. This and the
+        next two are as Dask's own configuration says if they are not given.
+    tls_cert
+        The certificate that the sweep shows to the cluster.
+    tls_key
+        The key of that certificate.
     slurm
         Start workers as jobs of Slurm, through dask-jobqueue.
     kubernetes
@@ -94,18 +108,23 @@ def sweep(
     if processes is not None and processes < 1:
         raise InputError(f"-j {processes}: expected 1 or more")
     wanted = read_grid(grid)
+    vetting = Vetting(str(grid), untrusted=untrusted)
     folder = out or Path(grid.stem)
     count = processes or len(
         os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     )
     if dry_run:
-        return _estimate(wanted, count, as_json=json)
-    place = _place(count, cluster, jobs, option or [], slurm=slurm, kubernetes=kubernetes)
+        return _estimate(wanted, count, vetting, as_json=json)
+    for policy in wanted.policy_texts():
+        vetting(policy)
+    place = _place(
+        count, cluster, _certificate(tls_ca, tls_cert, tls_key), jobs, option or [], slurm=slurm, kubernetes=kubernetes
+    )
     Store(folder).check_free(resume=resume)
     note(f"{_size(wanted)} on {place.name}")
     with SweepProgress(_first_figure(wanted)) as progress:
         try:
-            run_sweep(wanted, folder, place, resume=resume, retry_failed=retry_failed, told=progress)
+            run_sweep(wanted, folder, place, resume=resume, retry_failed=retry_failed, told=progress, vet=vetting)
         except KeyboardInterrupt:
             progress.clear()
             note(f"interrupted: {counted(progress.done, 'new run')} written; go on with: {_again(grid, folder)}")
@@ -114,18 +133,46 @@ def sweep(
     return 0
 
 
+class Vetting:
+    """Says once what policies of a grid load, or refuses it."""
+
+    def __init__(self, where: str, *, untrusted: bool) -> None:
+        self._where, self._is_untrusted = where, untrusted
+        self._told: set[Foreign] = set()
+
+    def __call__(self, policy: str) -> None:
+        """Called with each policy before any run is made."""
+        new = set(foreign("schedulers", policy)) - self._told
+        if new:
+            vet("schedulers", policy, self._where, untrusted=self._is_untrusted, note=note)
+            self._told |= new
+
+
 def _place(
-    processes: int, cluster: str | None, jobs: int, options: list[str], *, slurm: bool, kubernetes: bool
+    processes: int,
+    cluster: str | None,
+    certificate: Certificate | None,
+    jobs: int,
+    options: list[str],
+    *,
+    slurm: bool,
+    kubernetes: bool,
 ) -> Place:
     if sum((cluster is not None, slurm, kubernetes)) > 1:
         raise InputError("--cluster, --slurm and --kubernetes are three places; name one")
     if options and not (slurm or kubernetes):
         raise InputError("--option: is for --slurm and --kubernetes")
+    if certificate is not None and cluster is None:
+        raise InputError("--tls-ca, --tls-cert and --tls-key are for --cluster tls://HOST:PORT")
     if cluster is not None:
-        return dask_place(cluster)
+        return dask_place(cluster, certificate=certificate)
     if slurm:
         return slurm_place(jobs, dict(map(_option, options)), note)
     return kubernetes_place(jobs, dict(map(_option, options)), note) if kubernetes else local_place(processes)
+
+
+def _certificate(*files: str | None) -> Certificate | None:
+    return Certificate(*files) if any(file is not None for file in files) else None
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -149,13 +196,13 @@ def _first_figure(grid: Grid) -> str | None:
     return grid.search.objectives[0].figure if grid.search else None
 
 
-def _estimate(grid: Grid, processes: int, *, as_json: bool) -> int:
+def _estimate(grid: Grid, processes: int, vetting: Vetting, *, as_json: bool) -> int:
     """Make a few runs far apart, the first twice because it compiles, and tell what all would take."""
     from tempfile import TemporaryDirectory
 
     total = len(grid) if grid.search is None else grid.search.trials * (grid.total // grid.points)
     with TemporaryDirectory() as folder, Announcement("making a few runs …"):
-        inputs = Inputs(Path(folder))
+        inputs = Inputs(Path(folder), vet=vetting)
         places = [0, *(at * (grid.total - 1) // _TRIED for at in range(_TRIED + 1))]
         began = perf_counter()
         rows = [run_task(inputs.task(grid.run_at(at))) for at in places][1:]
@@ -189,9 +236,8 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
     with Announcement(f"writing {folder / 'sweep.html'} …"):
         try:
-            (folder / "ranking.csv").write_text(
-                table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank")).write_csv(), encoding="utf-8"
-            )
+            figures = table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank"))
+            write_csv(figures, folder / "ranking.csv")
             if report:
                 write_sweep_page(runs, facts, folder / "sweep.html", command)
         except OSError as error:

@@ -13,7 +13,8 @@ from unspool.cli.files import kind_of, platform_named, read_results
 from unspool.cli.options import LogFormat
 from unspool.cli.output import counted, print_text, reading
 from unspool.errors import InputError, UnspoolError, shown
-from unspool.plugins import build
+from unspool.plugins import build_built_in
+from unspool.trust import Foreign, foreign
 from unspool.workloads import read_workload
 from unspool.workloads.recodex import read_refs
 
@@ -103,26 +104,38 @@ def _check_platform(path: Path) -> Verdict:
 
 def _check_config(path: Path) -> Verdict:
     policies = read_config(path, [], {}).policies()
+    told = [f"ok, settings of a run under {', '.join(policies)}"]
     for name in policies:
-        build("schedulers", name)
-    return Verdict(f"ok, settings of a run under {', '.join(policies)}")
+        if found := foreign("schedulers", name):
+            told += [_not_loaded(name, each, "unspool run") for each in found]
+        else:
+            build_built_in("schedulers", name)
+    return Verdict("\n  ".join(shown(text, 500) for text in told))
+
+
+def _not_loaded(name: str, found: Foreign, verb: str) -> str:
+    return f"'{shown(name, 100)}' names {found}; not checked, because only verbs such as {verb} load it"
 
 
 def _check_grid(path: Path) -> Verdict:
     from unspool.sweep.grid import read_grid
 
     grid = read_grid(path)
+    loads = {str(found): (name, found) for name in grid.policy_texts() for found in foreign("schedulers", name)}
     size = f"a search of {counted(grid.search.trials, 'trial')}" if grid.search else counted(grid.total, "run")
-    return Verdict(f"ok, the grid of a sweep: {size}")
+    told = [f"ok, the grid of a sweep: {size}"]
+    told += [_not_loaded(name, found, "unspool sweep") for name, found in loads.values()]
+    return Verdict("\n  ".join(shown(text, 500) for text in told))
 
 
 def _check_experiment(path: Path) -> Verdict:
     from unspool.faces.dispatch.experiment import read_experiment
 
     experiment = read_experiment(path)
-    experiment.check_names()
+    loads = experiment.foreign()
     names = ", ".join(name for _, name in experiment.named())
     told = [f"ok, an experiment of {counted(len(experiment.workers), 'worker')}: {names}"]
+    told += [_not_loaded(name, found, "unspool dispatch") for _, name, found in loads]
     told += [_without_path(text, path) for text in experiment.notes]
     return Verdict("\n  ".join(shown(text, 500) for text in told))
 

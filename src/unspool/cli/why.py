@@ -7,12 +7,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.output import Progress, compiling_announcement, counted, print_json, print_table, print_text
+from unspool.cli.options import Untrusted
+from unspool.cli.output import Progress, compiling_announcement, counted, note, print_json, print_table, print_text
 from unspool.errors import shown
 from unspool.results.reasons import told_time
 from unspool.results.store import load
 from unspool.results.why import Explanation, Interval
 from unspool.results.why import why as explain
+from unspool.trust import vet
 from unspool.units import format_duration
 
 __all__ = ["why"]
@@ -28,6 +30,7 @@ def why(
     workload: str | None = None,
     all: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    untrusted: Untrusted = False,
 ) -> None:
     """Say what a job waited for, interval by interval.
 
@@ -45,6 +48,7 @@ def why(
         Print JSON, with every interval and every figure.
     """
     found = load(result)
+    vet("schedulers", found.policy, str(result), untrusted=untrusted, note=note)
     with Progress("replaying") as progress:
         explained = explain(
             found,

@@ -15,7 +15,7 @@ from typing import Any
 from unspool.conform.checks import Check, Outcome, few, text_differences
 from unspool.errors import InputError
 from unspool.faces.dispatch.drive import simulation_of
-from unspool.faces.dispatch.experiment import read_experiment
+from unspool.faces.dispatch.experiment import Experiment, read_experiment
 from unspool.faces.dispatch.outputs import metrics_text, results_yaml
 from unspool.faces.dispatch.running import Dispatched, run_experiment
 from unspool.faces.dispatch.simdex import hash_converters, jobs_of, refs_of
@@ -101,7 +101,7 @@ class DispatchCases:
         dataset, experiment, kind = self.split(file)
         key = dataset, experiment, compiled
         if key not in self._ran:
-            settings = read_experiment(self.root / experiment, compat=kind)
+            settings = _trusted(read_experiment(self.root / experiment, compat=kind))
             self._ran[key] = run_experiment(settings, *self.logs(dataset), compiled=compiled)
         return self._ran[key]
 
@@ -127,6 +127,13 @@ class DispatchCases:
             what = "it is empty" if odd is None else f"line {odd} has {len(rows[odd - 1])} cells, not {len(rows[0])}"
             raise InputError(f"{self.root / file}: {what}; give the table as it was recorded")
         return rows
+
+
+def _trusted(experiment: Experiment) -> Experiment:
+    """A recorded experiment, which has components of Simdex only."""
+    for where, name, found in experiment.foreign():
+        raise InputError(f"{where}: '{name}' names {found}; recorded cases use built-in names only")
+    return experiment
 
 
 def _of_text(cases: DispatchCases, file: str, compiled: bool) -> tuple[str, ...]:
@@ -179,7 +186,7 @@ def _as_float(text: str) -> str:
 def _of_events(cases: DispatchCases, file: str, _compiled: bool) -> tuple[str, ...]:
     """Every event in its order; only the drive in Python tells them."""
     dataset, config, kind = cases.split(file)
-    experiment = read_experiment(cases.root / config, compat=kind)
+    experiment = _trusted(read_experiment(cases.root / config, compat=kind))
     jobs, refs = cases.logs(dataset)
     if kind == "fork":
         refs, jobs = shared_ids(refs, jobs)

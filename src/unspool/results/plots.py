@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from unspool.plugins import available, load
+from unspool.plugins import available, load_built_in, load_of_package
 
 if TYPE_CHECKING:
     from unspool.results.result import Result
@@ -41,7 +41,7 @@ class Plots:
         names = available("figures")
         if name not in names:
             raise AttributeError(f"no figure is called '{name}'; there are {', '.join(sorted(names))}")
-        figure = partial(load(names[name]), self._result)
+        figure = partial(load_of_package(names[name]), self._result)
         return partial(_static, figure) if self._is_static else figure
 
     def __dir__(self) -> list[str]:
@@ -49,4 +49,4 @@ class Plots:
 
 
 def _static(figure: Callable[..., Any], *others: Any, **options: Any) -> Any:
-    return load(STATIC)(figure(*others, **options))
+    return load_built_in(STATIC)(figure(*others, **options))

@@ -14,7 +14,7 @@ from unspool.metrics import measure
 from unspool.metrics.energy import energy_figures
 from unspool.metrics.losses import lost_work
 from unspool.model.platform import Platform
-from unspool.plugins import load
+from unspool.plugins import load_built_in
 from unspool.results.rejection import warning_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Result:
         from unspool.results.plots import SKETCH
 
         head = f"<p><b>{escape(self.workload)}</b> on {escape(self.platform.name)}</p>"
-        return head + comparison([self])._repr_html_() + str(load(SKETCH)(self))
+        return head + comparison([self])._repr_html_() + str(load_built_in(SKETCH)(self))
 
 
 def _is_same(one: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:

@@ -20,6 +20,7 @@ from unspool.platforms import read_platform
 from unspool.platforms.cluster import describe
 from unspool.results.rejection import SHARES
 from unspool.results.result import COUNTS, ENERGY_TABLES, TABLES, Result
+from unspool.results.spreadsheet import write_csv
 
 __all__ = ["REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result"]
 
@@ -198,7 +199,7 @@ def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
             continue
         table.write_parquet(folder / f"{name}.parquet")
         if csv:
-            table.write_csv(folder / f"{name}.csv")
+            write_csv(table, folder / f"{name}.csv")
     (folder / "run.toml").write_text(tomli_w.dumps(dict(result.config)), encoding="utf-8", errors="replace")
     write_json(folder / "platform.json", describe(result.platform))
     told = {

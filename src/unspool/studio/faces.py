@@ -20,7 +20,7 @@ from unspool.faces.cloud.keys import FileKeys
 from unspool.faces.cloud.template import commented_config
 from unspool.faces.dispatch.names import NAMES
 from unspool.platforms.documents import converted, read_document
-from unspool.plugins import available, load
+from unspool.plugins import BUILT_IN, load_built_in
 from unspool.studio.formparts import (
     Form,
     Prepared,
@@ -91,7 +91,7 @@ def _cost_fields() -> list[Field]:
     help = comments_of(commented_config(), names)
     options = ("policy", "starttime", "endtime", "queues", "projects", "on_premises", "replicas")
     verb = fields_of(struct_of_verb(cost, options), parameters_help(cost))
-    policies = tuple(sorted(available("schedulers")))
+    policies = tuple(sorted(BUILT_IN["schedulers"]))
     verb = [replace(field, kind="choice", choices=policies) if field.name == "policy" else field for field in verb]
     return [*(field for field in fields_of(FileKeys, help) if field.name != "version"), *verb]
 
@@ -178,7 +178,7 @@ def _dispatch(settings: dict[str, Any], form: Form, log: Upload, uploads: Upload
 
 def _component(key: str, name: str, *, has_refs: bool) -> Any:
     """A component as an experiment names it; those that take reference runs are given them."""
-    takes_refs = "ref_jobs" in signature(load(NAMES[key][name])).parameters
+    takes_refs = "ref_jobs" in signature(load_built_in(NAMES[key][name])).parameters
     return {"class": name, "args": {"ref_jobs": "@@ref_jobs"}} if takes_refs and has_refs else name
 
 
@@ -191,7 +191,7 @@ _BATSIM = (
 @cache
 def _batsim_fields() -> list[Field]:
     fields = fields_of(struct_of_verb(batsim, _BATSIM), parameters_help(batsim))
-    names = tuple(sorted(available("schedulers")))
+    names = tuple(sorted(BUILT_IN["schedulers"]))
     return [replace(field, kind="choice", choices=names) if field.name == "policy" else field for field in fields]
 
 

@@ -18,7 +18,7 @@ from unspool.model.outages import Failures
 from unspool.model.platform import SELECTIONS
 from unspool.platforms.cluster import is_spec, parse_cluster
 from unspool.platforms.documents import converted
-from unspool.plugins import available, build
+from unspool.plugins import BUILT_IN, build_built_in
 from unspool.studio.schema import Field, fields_of, parameters_help
 from unspool.studio.uploads import Upload, Uploads
 
@@ -29,7 +29,7 @@ __all__ = [
 
 Form = Mapping[str, list[str]]
 
-_POLICY = re.compile(r"[\w-]+(:\w+=[\w.()=,-]+)?")  # a second colon would name a module of somebody's
+_POLICY = re.compile(r"[\w-]+(:\w+=[\w.()=,-]+)?")
 
 
 @dataclass(frozen=True)
@@ -89,16 +89,16 @@ def checked_texts(settings: Mapping[str, Any], form: Form, uploads: Uploads) -> 
 
 
 def policies_of(form: Form) -> list[str]:
-    """The policies that are ticked and those that are typed: by name, with parameters, never a module of somebody's."""
+    """The policies that are ticked and those that are typed: built-in names, with parameters."""
     more = [line.strip() for line in "\n".join(form.get("policy_more", [])).splitlines() if line.strip()]
     names = list(dict.fromkeys([*form.get("policy", []), *more]))
-    known = available("schedulers")
+    known = BUILT_IN["schedulers"]
     for name in names:
         if _POLICY.fullmatch(name) is None:
             raise InputError(f"policy '{shown(name)}': expected a name, or a name with parameters as in easy:order=sjf")
         if name.partition(":")[0] not in known:
             raise UnknownName("policy", name, known)
-        build("schedulers", name)
+        build_built_in("schedulers", name)
     if not names:
         raise InputError("policy: none is chosen; tick one, or more to compare them")
     return names

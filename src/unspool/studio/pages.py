@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from unspool.errors import InputError, UnspoolError
-from unspool.plugins import BUILT_IN, available, load
+from unspool.plugins import BUILT_IN, load_built_in
 from unspool.studio.faces import Face, Prepared, faces_here, values_of_configuration
 from unspool.studio.figures import side_by_side
 from unspool.studio.look import Look
@@ -160,14 +160,13 @@ def _form_page(
 
 @cache
 def _policies() -> dict[str, str]:
-    """Schedulers by name, the plainest first, each with a line on what it does."""
-    names = [*BUILT_IN["schedulers"], *(name for name in available("schedulers") if name not in BUILT_IN["schedulers"])]
-    return {name: _tooltip(available("schedulers")[name]) for name in names}
+    """Built-in schedulers by name, the plainest first, each with a line on what it does."""
+    return {name: _tooltip(target) for name, target in BUILT_IN["schedulers"].items()}
 
 
 def _tooltip(target: str) -> str:
     try:
-        return (getdoc(load(target)) or "").partition("\n")[0]
+        return (getdoc(load_built_in(target)) or "").partition("\n")[0]
     except InputError as error:
         return str(error)
 

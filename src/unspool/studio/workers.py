@@ -114,10 +114,10 @@ class Workers:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with modules found from another folder as they are from here."""
+    """Ours, with modules found from another folder as they are from here; no file can name code to be run."""
     paths = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     found = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
-    return {**os.environ, "UNSPOOL_PROGRESS_S": "0.5", "PYTHONUTF8": "1", **found}
+    return {**os.environ, "UNSPOOL_PROGRESS_S": "0.5", "UNSPOOL_UNTRUSTED": "1", "PYTHONUTF8": "1", **found}
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:

@@ -13,14 +13,15 @@ from unspool.errors import InputError, UnknownName, shown
 from unspool.model.outages import Failures, OnLoss
 from unspool.model.platform import SELECTIONS
 from unspool.platforms.cluster import is_spec, parse_cluster
-from unspool.plugins import BUILT_IN, available, build, load
-from unspool.sweep.settings import RunSettings, policy_of
+from unspool.plugins import build_built_in
+from unspool.sweep.settings import PARAMETERS, RunSettings, parameters_of, policy_of
+from unspool.trust import foreign
 from unspool.workloads.clock import window_edges
 
 __all__ = ["check_names"]
 
 Settings = Mapping[str, Any]
-_POLICY, _PARAMETERS = "policy", "parameters."
+_POLICY = "policy"
 
 
 def check_names(common: Settings, first: Settings, sets: Sequence[Settings]) -> None:
@@ -73,11 +74,11 @@ _TEXTS: Mapping[str, Callable[[Any], object]] = {
 
 def _check_policy(each: Settings, common: Settings, first: Settings, policies: Sequence[str]) -> None:
     """Refuse a policy, or parameters, that cannot be made with any of the policies and beside any of the others."""
-    own = _parameters(each)
+    own = parameters_of(each)
     names = [each[_POLICY]] if each.get(_POLICY) is not None else policies if own else []
     errors: list[InputError] = []
     for name in names:
-        for beside in ({}, _parameters(common), _parameters(first)):
+        for beside in ({}, parameters_of(common), parameters_of(first)):
             error = _cannot_be_made(policy_of(RunSettings(policy=name, parameters={**beside, **own}), name))
             if error is None:
                 return
@@ -85,24 +86,16 @@ def _check_policy(each: Settings, common: Settings, first: Settings, policies: S
     if errors:
         # A policy that does not take the parameter says less than one that takes it and does not know its value.
         told = next((error for error in errors if isinstance(error, UnknownName)), errors[0])
-        key = _POLICY if each.get(_POLICY) is not None else f"{_PARAMETERS}{shown(next(iter(own)))}"
+        key = _POLICY if each.get(_POLICY) is not None else f"{PARAMETERS}{shown(next(iter(own)))}"
         raise InputError(f"key {key}: {told}") from told
 
 
-def _parameters(flat: Settings) -> dict[str, Any]:
-    found = {key.removeprefix(_PARAMETERS): value for key, value in flat.items() if key.startswith(_PARAMETERS)}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def _cannot_be_made(text: str) -> InputError | None:
-    """Why a policy cannot be made, wherever that is tried; a module of somebody's own is not loaded here."""
-    name, _, rest = text.partition(":")
-    is_ours = name in BUILT_IN["schedulers"]
-    is_own = not is_ours and (name in available("schedulers") or (name and rest and "=" not in rest.split(":")[0]))
-    if is_own or ":" in rest or (is_ours and hasattr(load(BUILT_IN["schedulers"][name]), "positional")):
-        return None  # the last: what it is given is a file
+    """Why a policy cannot be made, wherever that is tried; modules and files of somebody's own are not loaded here."""
+    if foreign("schedulers", text):
+        return None
     try:
-        build("schedulers", text)
+        build_built_in("schedulers", text)
     except InputError as error:
         return None if _needs_a_package(error) else error
     return None

@@ -14,7 +14,17 @@ from typing import Any
 from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.cloud.changes import parse_changes
 from unspool.sweep.checks import check_names
-from unspool.sweep.settings import LOG_KEYS, MOST_SEED, PARTED, column_of, refuse_unknown, settings_of
+from unspool.sweep.settings import (
+    LOG_KEYS,
+    MOST_SEED,
+    PARTED,
+    RunSettings,
+    column_of,
+    parameters_of,
+    policy_of,
+    refuse_unknown,
+    settings_of,
+)  # fmt: skip
 from unspool.sweep.values import Distribution, Range, Values, values_of
 
 __all__ = ["SEED", "Dimension", "Grid", "Objective", "Search", "grid_of", "read_grid"]
@@ -119,6 +129,16 @@ class Grid:
         """How many points there are."""
         averaged = set(self.over)
         return prod(len(each.sets) for each in self.dimensions if not averaged.issuperset(each.keys))
+
+    def policy_texts(self) -> list[str]:
+        """The policies of this grid with each set of parameters that has a text in it: what they name may be code."""
+        sets = [self.common, *(chosen for each in self.dimensions for chosen in each.sets)]
+        sets += [{each.key: value} for each in self.drawn if each.name == "choice" for value in each.numbers]
+        names = {str(each["policy"]): None for each in sets if each.get("policy") is not None} or {"easy": None}
+        common = parameters_of(self.common)
+        texts = [own for own in map(parameters_of, sets) if any(isinstance(value, str) for value in own.values())]
+        told = [RunSettings(policy=name, parameters={**common, **own}) for name in names for own in ({}, *texts)]
+        return list(dict.fromkeys(policy_of(each, "easy") for each in told))
 
     def settings(self) -> Iterator[dict[str, Any]]:
         """The settings of every run, in order."""

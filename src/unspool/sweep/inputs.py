@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +22,8 @@ from unspool.model.workload import REJECTED_SCHEMA, Workload
 from unspool.platforms.cluster import is_spec
 from unspool.plugins import available
 from unspool.results.store import versions
-from unspool.sweep.settings import RunSettings, settings_of
+from unspool.sweep.settings import RunSettings, policy_of, settings_of
+from unspool.trust import located as file_of_module
 from unspool.workloads import read_workload
 from unspool.workloads.files import opened
 from unspool.workloads.sample import SAMPLE, read_sample
@@ -68,10 +68,13 @@ class Inputs:
     files: dict[str, tuple[Ref, str]] = field(default_factory=dict)
     modules: dict[str, tuple[str, str]] = field(default_factory=dict)
     jobs: dict[str, int] = field(default_factory=dict)  # of each log, by its digest
+    vet: Callable[[str], None] = lambda policy: None  # asked before a policy is used for the first time
+    vetted: set[str] = field(default_factory=set)
 
     def task(self, flat: Mapping[str, Any]) -> Task:
         """The run with these settings; its key is the hash of them, of its files' content and of all versions."""
         settings = settings_of(flat)
+        self._vet(settings)
         log, digest, mark = self._log(settings)
         files: dict[str, tuple[Ref, ...]] = {}
         marks: dict[str, Any] = {"workload": mark}
@@ -141,20 +144,19 @@ class Inputs:
             self.files[given] = Ref(str(path.absolute())), mark.hexdigest()
         return self.files[given]
 
+    def _vet(self, settings: RunSettings) -> None:
+        policy = policy_of(settings, "easy")
+        if policy not in self.vetted:
+            self.vet(policy)
+            self.vetted.add(policy)
+
     def _code(self, policy: str | None) -> str:
         """A fingerprint of the module of a policy of one's own; empty for ours."""
         name, _, rest = (policy or "").partition(":")
         if not rest or name in available("schedulers"):
             return ""
         if name not in self.modules:
-            sys.path.insert(0, os.getcwd())
-            try:
-                spec = find_spec(name)
-            except (ImportError, ValueError):
-                spec = None
-            finally:
-                sys.path.remove(os.getcwd())
-            origin = "" if spec is None or not spec.origin or not os.path.isfile(spec.origin) else spec.origin
+            origin = file_of_module(name, os.getcwd()) or ""
             content = Path(origin).read_bytes() if origin else b""
             self.modules[name] = origin, blake2b(content, digest_size=16).hexdigest()
         return self.modules[name][1]

@@ -21,7 +21,7 @@ from unspool.results.store import versions
 from unspool.sweep.inputs import Inputs
 from unspool.units import format_duration
 
-__all__ = ["Place", "dask_place", "kubernetes_place", "local_place", "slurm_place"]
+__all__ = ["Certificate", "Place", "dask_place", "kubernetes_place", "local_place", "slurm_place"]
 
 _RECYCLED_AFTER = 20_000  # runs, so that whatever a worker gathers does not grow for ever
 _WAIT_S = 300
@@ -38,6 +38,24 @@ class Place:
     name: str
     opened: Callable[[Inputs], Any]
     recycled_after: int | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Files in PEM by which a cluster knows us and we know it; what is None, Dask's own configuration says."""
+
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+
+    def security(self) -> Any:
+        """The same as Dask takes it: nothing is ever sent in the clear."""
+        given = {"tls_ca_file": self.ca, "tls_client_cert": self.cert, "tls_client_key": self.key}
+        named = {name: path for name, path in given.items() if path is not None}
+        for path in named.values():
+            if not os.path.isfile(path):
+                raise InputError(f"{path}: there is no such file; expected a certificate or a key in PEM")
+        return _needed("distributed", "cluster").Security(require_encryption=True, **named)
 
 
 def local_place(processes: int) -> Place:
@@ -86,14 +104,26 @@ def _begin() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def dask_place(address: str, timeout: str = "20s") -> Place:
-    """A cluster of Dask that is running, by the address of its scheduler."""
+def dask_place(address: str, timeout: str = "20s", certificate: Certificate | None = None) -> Place:
+    """A cluster of Dask that is running, by the address of its scheduler.
+
+    With `tls://` both sides show a certificate. Whoever reaches a scheduler without one can run code on its workers.
+    """
     client_class = _needed("distributed", "cluster").Client
+    is_tls = address.startswith("tls://")
+    if certificate is not None and not is_tls:
+        raise InputError(f"--cluster {address}: certificates are for an address that begins with tls://")
+    security = (certificate or Certificate()).security() if is_tls else None
 
     @contextmanager
     def opened(inputs: Inputs) -> Iterator[tuple[Executor, Callable[[], int]]]:
         try:
-            client = client_class(address, timeout=timeout, set_as_default=False)
+            with _unlogged("distributed.comm.tcp", "distributed.client"):
+                client = client_class(address, timeout=timeout, security=security, set_as_default=False)
+        except TypeError as error:  # of Dask, where it has no certificate at all
+            raise InputError(
+                f"--cluster {address}: needs a certificate; give --tls-ca, --tls-cert and --tls-key"
+            ) from error
         except (OSError, TimeoutError, ValueError) as error:
             raise InputError(f"--cluster {address}: no scheduler answers there ({error})") from error
         with client, _ready(client, inputs) as ready:

@@ -36,16 +36,18 @@ def run_sweep(
     resume: bool = False,
     retry_failed: bool = False,
     told: Told = lambda count, rows: None,
+    vet: Callable[[str], None] = lambda policy: None,
 ) -> pl.DataFrame:
     """Make every run of a grid that is not in the folder's dataset yet, or search its space if it says so.
 
-    Returns the dataset, one row a run. `told` is called with how far it is, and with the rows that came.
+    Returns the dataset, one row a run. `told` is called with how far it is, and with the rows that came;
+    `vet` is asked about each policy before any run is made, and may refuse it.
     """
     place = place or local_place(1)
     store = Store(folder)
     store.check_free(resume=resume)
     with store.opened():
-        inputs = Inputs(store.folder / INPUTS)
+        inputs = Inputs(store.folder / INPUTS, vet=vet)
         keys = _gathered(grid, inputs)  # before anything is written that says a sweep is here
         store.write_facts(_facts(grid, inputs))
         seen = store.keys(failed=not retry_failed)

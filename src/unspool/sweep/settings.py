@@ -13,9 +13,11 @@ __all__ = [
     "LOG_KEYS",
     "MOST_SEED",
     "OWN_COLUMNS",
+    "PARAMETERS",
     "PARTED",
     "RunSettings",
     "column_of",
+    "parameters_of",
     "policy_of",
     "refuse_unknown",
     "settings_of",
@@ -23,6 +25,9 @@ __all__ = [
 
 PARTED = ("set", "parameters")
 """Keys with keys of their own: of the configuration of `unspool cost`, and of the policy."""
+
+PARAMETERS = "parameters."
+"""Keys of a run that are parameters of its policy begin so."""
 
 OWN_COLUMNS = ("key", "error", "elapsed_s", "host", "schedule", "workload_digest")
 """Columns of the dataset that are neither settings nor figures."""
@@ -103,6 +108,12 @@ def refuse_unknown(key: str) -> None:
     if bool(dot and part) != (whole in PARTED):
         form = f"{whole}.NAME = …" if whole in PARTED else f"{whole} = …"
         raise InputError(f"key {key}: expected {form}")
+
+
+def parameters_of(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of the policy among the keys of a run, those that are set."""
+    found = {key.removeprefix(PARAMETERS): value for key, value in flat.items() if key.startswith(PARAMETERS)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def policy_of(settings: RunSettings, default: str) -> str:

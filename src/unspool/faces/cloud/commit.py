@@ -15,6 +15,7 @@ from unspool.platforms.catalogue import Catalogue
 from unspool.platforms.catalogue.plans import Ratios
 from unspool.results.commitments import Commitments, Offers, commitments_again, commitments_of, units_of
 from unspool.results.costs import Costs
+from unspool.results.spreadsheet import plain_texts, write_csv
 from unspool.results.store import write_folder, write_json
 
 __all__ = ["commitments_in", "read_commitments", "with_commitments", "write_commitment_files", "write_commitments"]
@@ -62,14 +63,15 @@ def read_commitments(folder: Path) -> Commitments | None:
         return None
     summary = json.loads((folder / "commitments.json").read_text(encoding="utf-8"))
     tables = (
-        pl.read_csv(folder / f"{name}.csv", infer_schema_length=None) for name in ("commitments", "commitment_curve")
+        plain_texts(pl.read_csv(folder / f"{name}.csv", infer_schema_length=None))
+        for name in ("commitments", "commitment_curve")
     )
     return commitments_again(summary, *tables)
 
 
 def _table(path: Path) -> pl.DataFrame:
     try:
-        return pl.read_csv(path, infer_schema_length=None)
+        return plain_texts(pl.read_csv(path, infer_schema_length=None))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: cannot be read as CSV: {error}") from error
 
@@ -77,8 +79,8 @@ def _table(path: Path) -> pl.DataFrame:
 def write_commitment_files(found: Commitments, folder: Path) -> None:
     """`commitments.json`, `commitments.csv` and `commitment_curve.csv` into an existing folder."""
     write_json(folder / "commitments.json", found.summary)
-    found.table.write_csv(folder / "commitments.csv")
-    found.curve.write_csv(folder / "commitment_curve.csv")
+    write_csv(found.table, folder / "commitments.csv")
+    write_csv(found.curve, folder / "commitment_curve.csv")
 
 
 def write_commitments(found: Commitments, folder: str | os.PathLike[str], *, force: bool = False) -> Path:

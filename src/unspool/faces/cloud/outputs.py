@@ -25,6 +25,7 @@ from unspool.report import write_cost_report
 from unspool.report.setups import set_ups_report
 from unspool.results.costs import Costs
 from unspool.results.setups import SetUp
+from unspool.results.spreadsheet import plain_texts, write_csv
 from unspool.results.store import REPORT, versions, write_folder, write_json
 
 __all__ = ["read_costs", "write_costs", "write_files", "write_set_ups"]
@@ -62,7 +63,7 @@ def write_files(costs: Costs, folder: Path, *, report: bool = True, workbook: Co
     }
     for name, table in tables.items():
         if table is not None:
-            table.write_csv(folder / f"{name}.csv")
+            write_csv(table, folder / f"{name}.csv")
     write_json(folder / "summary.json", {**costs.summary, "notes": list(costs.notes)})
     if costs.commitments is not None:
         write_commitment_files(costs.commitments, folder)
@@ -99,7 +100,7 @@ def read_costs(folder: Path) -> Costs:
         told = json.loads((folder / _RUN).read_text(encoding="utf-8"))
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
         rejected = pl.read_csv(folder / "rejected.csv", schema_overrides={"line": pl.Int64, "job_id": pl.String})
-        return _read(folder, told, summary, rejected)
+        return _read(folder, told, summary, plain_texts(rejected))
     except (OSError, ValueError, KeyError, TypeError, BadZipFile, pl.exceptions.PolarsError) as error:
         raise InputError(f"{folder}: the result is damaged: {type(error).__name__}: {error}") from error
 
@@ -147,7 +148,7 @@ def write_set_ups(
     """Write a comparison into a folder of its own: the table, a page, and what each set-up would have written."""
 
     def fill(into: Path) -> None:
-        table.write_csv(into / "comparison.csv")
+        write_csv(table, into / "comparison.csv")
         write_json(into / "comparison.json", table.to_dicts())
         for each in set_ups:
             (into / each.name).mkdir()

@@ -38,6 +38,10 @@ _SUMMARY_FUNCTIONS: tuple[tuple[str, Callable[[Floats], Any]], ...] = (
 )
 
 
+# A text of a log stays a text: it is neither a formula nor a link.
+_OPTIONS = {"nan_inf_to_errors": True, "strings_to_formulas": False, "strings_to_urls": False}
+
+
 def needs_xlsxwriter() -> None:
     """Complain if the package that writes workbooks is not there, before any work is done."""
     try:
@@ -53,7 +57,7 @@ def write_workbook(costs: Costs, settings: CostConfig, path: Path) -> None:
     import xlsxwriter
 
     assert costs.commitments is not None
-    with xlsxwriter.Workbook(str(path), {"nan_inf_to_errors": True}) as book:
+    with xlsxwriter.Workbook(str(path), _OPTIONS) as book:
         sheets = {name: book.add_worksheet(name, _as_written()) for name in SHEETS}
         styles = {
             "bold": book.add_format({"bold": True}),

@@ -14,11 +14,12 @@ from ruamel.yaml.error import YAMLError
 
 from unspool.errors import InputError, UnknownName, UnspoolError, shown
 from unspool.faces.dispatch.drive import Parts
-from unspool.faces.dispatch.loading import check_interface, find_class, made, told
+from unspool.faces.dispatch.loading import check_interface, find_class, foreign_of, made, told
 from unspool.faces.dispatch.modules import files_beside
 from unspool.faces.dispatch.names import KINDS
 from unspool.faces.dispatch.predictors import Adapted
 from unspool.faces.dispatch.simdex import RefJob
+from unspool.trust import Foreign
 
 __all__ = ["COMPATS", "Experiment", "read_experiment"]
 
@@ -56,16 +57,27 @@ class Experiment:
 
     def named(self) -> Iterator[tuple[str, str]]:
         """The key and the name of each component."""
+        return ((key, name) for key, name, _, _ in self._components())
+
+    def _components(self) -> Iterator[tuple[str, str, Any, str]]:
+        """The key, the name and the arguments of each component, and where it is."""
         for key in KINDS:
             given = self.content.get(key)
             for at, item in enumerate(given or [] if key == "metrics" else [given] if given is not None else []):
-                yield key, _component(item, self.where(key, at if key == "metrics" else None))[0]
+                where = self.where(key, at if key == "metrics" else None)
+                yield key, *_component(item, where), where
 
-    def check_names(self) -> None:
-        """Complain of a component that there is not; none is made, since that may need reference runs."""
-        with files_beside(self.path.resolve().parent):
-            for key, name in self.named():
-                find_class(key, name, self.path.resolve().parent, self.where(key))
+    def foreign(self) -> list[tuple[str, str, Foreign]]:
+        """Where, by which name, and what components load beside our code, or write; nothing is imported for that.
+
+        A component that there is not is an error.
+        """
+        folder = self.path.resolve().parent
+        return [
+            (where, name, found)
+            for key, name, arguments, where in self._components()
+            for found in foreign_of(key, name, arguments, folder, where)
+        ]
 
     @property
     def is_fork(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping, Sequence
 from inspect import BoundArguments
 from pathlib import Path
@@ -14,10 +15,12 @@ from unspool.faces.dispatch.blame import line_of
 from unspool.faces.dispatch.calls import binding, call_of, takes, wants_keyword
 from unspool.faces.dispatch.modules import StandIn
 from unspool.faces.dispatch.names import SIMDEX, known_names, target_of
-from unspool.plugins import load as load_target
+from unspool.plugins import FILES, load_built_in
+from unspool.trust import Foreign, located
 
-__all__ = ["check_interface", "find_class", "made", "told"]
+__all__ = ["check_interface", "find_class", "foreign_of", "made", "told"]
 
+_WRITTEN = "save"  # the argument that names a file which a component writes
 _OTHERWISE = "or one of your own as module.Class, in a file beside the experiment"
 
 _PLAIN = {float: "a number", int: "a whole number", bool: "true or false", str: "a text"}
@@ -36,14 +39,48 @@ def find_class(kind: str, name: str, folder: Path, where: str) -> tuple[Any, boo
     """The class of a name and whether it is the user's: ours and Simdex's first, then files beside the experiment."""
     target = target_of(kind, name)
     if target is not None:
-        return load_target(target), False
+        return load_built_in(target), False
+    module, attribute = _of_users(kind, name, where)
+    return _imported(module, attribute, kind, name, folder, where), True
+
+
+def _of_users(kind: str, name: str, where: str) -> tuple[str, str]:
+    """The module and the class of a name that is not ours."""
     owner = SIMDEX.get(name)
     if owner is not None:
         raise InputError(f"{where}: {name} belongs under the key {owner[0]}, not under {kind}")
     module, _, attribute = name.partition(":") if ":" in name else name.rpartition(".")
     if not module or not attribute:
-        raise InputError(f"{where}: {UnknownName(kind.removesuffix('s'), name, known_names(kind), _OTHERWISE)}")
-    return _imported(module, attribute, kind, name, folder, where), True
+        raise _unknown(kind, name, where)
+    return module, attribute
+
+
+def _unknown(kind: str, name: str, where: str, more: str = "") -> InputError:
+    return InputError(f"{where}: {UnknownName(kind.removesuffix('s'), name, known_names(kind), _OTHERWISE)}{more}")
+
+
+def foreign_of(kind: str, name: str, arguments: Any, folder: Path, where: str) -> list[Foreign]:
+    """What a component would load beside our code, and what it would write, found without importing it."""
+    positional = arguments if isinstance(arguments, list) else []
+    given = arguments if isinstance(arguments, dict) else {}
+    target = target_of(kind, name)
+    if target is None:
+        module, _ = _of_users(kind, name, where)
+        path = located(module, str(folder), os.getcwd())
+        if path is None:
+            raise _unknown(kind, name, where, f"; looked for {module} in {folder}")
+        return [Foreign("module", module, path), *_files(given)]
+    try:
+        bound = binding(load_built_in(target), positional, given)
+    except TypeError:
+        return []  # it is refused before it is made
+    return _files(given if bound is None else bound.arguments)
+
+
+def _files(arguments: Mapping[str, Any]) -> list[Foreign]:
+    """Files that arguments name: of something trained, to be read or written."""
+    named = [(key, str(arguments[key])) for key in (*FILES, _WRITTEN) if arguments.get(key) is not None]
+    return [Foreign("file" if key == _WRITTEN else "model", name, os.path.abspath(name)) for key, name in named]
 
 
 def _imported(module: str, attribute: str, kind: str, name: str, folder: Path, where: str) -> Any:
@@ -51,15 +88,14 @@ def _imported(module: str, attribute: str, kind: str, name: str, folder: Path, w
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name and module.split(".")[0] == error.name.split(".")[0]:
-            known = UnknownName(kind.removesuffix("s"), name, known_names(kind), _OTHERWISE)
-            raise InputError(f"{where}: {known}; looked for {module} in {folder}") from error
+            raise _unknown(kind, name, where, f"; looked for {module} in {folder}") from error
         raise InputError(f"{where}: {module} cannot be imported: {error}{_at(error, folder)}") from error
     # A module may raise anything while it is imported.
     except (Exception, SystemExit) as error:
         raise InputError(f"{where}: {module} cannot be imported: {told(error, folder)}") from error
     for part in attribute.split("."):
         if isinstance(found, StandIn) and not hasattr(found, part):
-            raise InputError(f"{where}: {UnknownName(kind.removesuffix('s'), name, known_names(kind), _OTHERWISE)}")
+            raise _unknown(kind, name, where)
         if not hasattr(found, part):
             names = [each for each, value in vars(found).items() if isinstance(value, type)]
             file = getattr(found, "__file__", module)

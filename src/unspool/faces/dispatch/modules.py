@@ -14,7 +14,7 @@ from typing import Any
 
 from unspool.faces.dispatch.names import SIMDEX, target_of
 from unspool.faces.dispatch.simdex import Job, RefJob, Worker
-from unspool.plugins import load as load_target
+from unspool.plugins import load_built_in
 
 __all__ = ["StandIn", "files_beside"]
 
@@ -27,7 +27,7 @@ class StandIn(types.ModuleType):
             return type(name, (), {})
         if f"{self.__name__}.{name}" in SIMDEX:
             kind, short = SIMDEX[f"{self.__name__}.{name}"]
-            return load_target(str(target_of(kind, short)))
+            return load_built_in(str(target_of(kind, short)))
         raise AttributeError(f"module {self.__name__} of Simdex has no {name} here")
 
 

@@ -18,6 +18,7 @@ from unspool.faces.dispatch.calls import takes, wants_keyword
 from unspool.faces.dispatch.metrics.experience import UserExperience
 from unspool.faces.dispatch.running import Dispatched, values_of
 from unspool.report.dispatch import write_dispatch_report
+from unspool.results.spreadsheet import write_csv
 from unspool.results.store import REPORT, versions, write_folder, write_json
 from unspool.workloads.recodex import JobFile, JobLog
 
@@ -219,7 +220,7 @@ def write_dispatched(
 
     def fill(into: Path) -> None:
         for name, table in {"jobs": jobs_table(run), "series": series_table(run)}.items():
-            table.write_csv(into / f"{name}.csv")
+            write_csv(table, into / f"{name}.csv")
             table.write_parquet(into / f"{name}.parquet")
         write_json(into / "summary.json", json_summary(run))
         (into / "metrics.txt").write_text(text, encoding="utf-8")

@@ -82,11 +82,14 @@ function sort(heading) {
 
 function download(name) {
   const table = document.querySelector(`table[data-name="${name}"]`);
+  // As results/spreadsheet.py: a text that a spreadsheet would compute is shown.
+  const computes = /^'*[=+\-@\t\r\n]/, number = /^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)?$/;
+  const shown = text => computes.test(text) && !number.test(text) ? `'${text}` : text;
   const quoted = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   const lines = [[...table.tHead.rows[0].cells].map(cell => cell.dataset.name),
     ...[...table.tBodies[0].rows, ...(table.tFoot?.rows ?? [])].map(row => [...row.cells].map(cell => cell.dataset.v))];
   const link = document.createElement("a");
-  const text = lines.map(line => line.map(quoted).join(",") + "\n").join("");
+  const text = lines.map(line => line.map(text => quoted(shown(text))).join(",") + "\n").join("");
   link.href = URL.createObjectURL(new Blob([text], {type: "text/csv;charset=utf-8"}));
   link.download = `${name}.csv`;
   link.click();

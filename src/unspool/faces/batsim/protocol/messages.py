@@ -10,9 +10,13 @@ import msgspec
 from unspool.errors import RunError, shown
 from unspool.faces.batsim.protocol.numbers import number_text
 
-__all__ = ["Event", "Message", "event_text", "message_text", "read_message"]
+__all__ = ["Event", "Message", "MessageError", "event_text", "message_text", "read_message"]
 
 _SHOWN = 80  # characters of a message that is none
+
+
+class MessageError(RunError):
+    """A message that is none, or an event in it without what it needs; whoever sent it may send a better one."""
 
 
 class Event(msgspec.Struct):
@@ -46,7 +50,7 @@ def read_message(content: bytes, sender: str) -> Message:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = f"{error}; expected JSON"
     told = shown(content[: 4 * _SHOWN].decode(errors="replace"), _SHOWN)
-    raise RunError(f"{sender} sent what is no message ({reason}): {told or 'nothing'}")
+    raise MessageError(f"{sender} sent what is no message ({reason}): {told or 'nothing'}")
 
 
 def event_text(timestamp: float, kind: str, data: str = "{}") -> str:

@@ -8,9 +8,16 @@ from typing import Any
 
 import msgspec
 
-from unspool.errors import RunError, shown
+from unspool.errors import InputError, RunError, shown
 from unspool.faces.batsim.protocol.driver import FIRST_S
-from unspool.faces.batsim.protocol.messages import Event, Message, event_text, message_text, read_message
+from unspool.faces.batsim.protocol.messages import (
+    Event,
+    Message,
+    MessageError,
+    event_text,
+    message_text,
+    read_message,
+)  # fmt: skip
 from unspool.faces.batsim.protocol.mirror import Mirror
 from unspool.faces.batsim.protocol.numbers import json_text, quoted
 from unspool.faces.batsim.protocol.wire import Answering
@@ -21,39 +28,60 @@ from unspool.workloads.intervals import parse_intervals
 
 __all__ = ["Served", "serve", "warm_up"]
 
+_MOST_FAULTS = 100  # in messages of one simulation, then it is no simulator that speaks
+_MOST_MACHINES = 1_000_000
 _OTHERS = ("user", "queue", "priority")
 _READ = ("id", "subtime", "res", "walltime", "profile")
 
 
 class Served:
-    """Answers messages; `is_over` says that the last one was answered."""
+    """Answers messages; `is_over` says that the last one was answered.
+
+    An event that lacks what it needs is left out, and the others are heard; `faults` are the complaints.
+    """
 
     def __init__(self, make: Callable[[], Policy], seed: int = 0) -> None:
         self._make, self._seed = make, seed
         self._mirror: Mirror | None = None
         self._asked = -1.0
         self._refused: list[str] = []
+        self._machines = 0
+        self._now = FIRST_S
+        self.faults: list[MessageError] = []
         self.is_over = False
 
     def answer(self, content: bytes) -> str:
         """What the policy decides at a message, as a message."""
         message = read_message(content, "the simulator")
+        self._now = message.now
         now = 0.0 if message.now == FIRST_S else message.now
         if self._mirror is not None:
             self._mirror.reach(now)
         for event in message.events:
-            self._hear(event)
+            try:
+                self._hear(event)
+            except MessageError as error:
+                if self._mirror is None:
+                    raise
+                self.faults.append(error)
         if self._mirror is None:
-            raise RunError("the simulator did not begin with SIMULATION_BEGINS; is it Batsim 4?")
+            raise MessageError("the simulator did not begin with SIMULATION_BEGINS; is it Batsim 4?")
         self._mirror.reach(now)
         return message_text(message.now, [] if self.is_over else list(self._decided(message)))
+
+    def nothing(self) -> str:
+        """The answer to what is no message: that nothing is done."""
+        return message_text(max(self._now, 0.0), [])
 
     def _hear(self, event: Event) -> None:
         data = event.data
         try:
             if event.type == "SIMULATION_BEGINS":
+                self._machines = int(data["nb_compute_resources"])
+                if not 0 < self._machines <= _MOST_MACHINES:
+                    raise ValueError(f"{self._machines} machines; expected 1 to {_MOST_MACHINES:,}")
                 self._mirror = Mirror(
-                    self._make(), int(data["nb_compute_resources"]),
+                    self._make(), self._machines,
                     shares_machines=bool(data.get("allow_compute_sharing")), seed=self._seed,
                 )  # fmt: skip
             elif event.type == "SIMULATION_ENDS":
@@ -66,9 +94,12 @@ class Served:
                 self._mirror.end(data["job_id"])
             elif event.type == "NOTIFY" and str(data.get("type")).startswith("event_machine_"):
                 is_lost = data["type"] == "event_machine_unavailable"
-                self._mirror.change(parse_intervals(data["resources"]), is_lost=is_lost)
-        except (KeyError, TypeError, ValueError) as error:
-            raise RunError(f"the simulator sent {shown(event.type)} without what it needs: {error!r}") from error
+                machines = parse_intervals(data["resources"])
+                if machines and not machines[-1] < self._machines:
+                    raise ValueError(f"machine {machines[-1]} of {self._machines}")
+                self._mirror.change(machines, is_lost=is_lost)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError, InputError) as error:
+            raise MessageError(f"the simulator sent {shown(event.type)} without what it needs: {error!r}") from error
 
     def _submit(self, data: Mapping[str, Any]) -> None:
         assert self._mirror is not None
@@ -110,10 +141,13 @@ class Served:
 
 def serve(
     make: Callable[[], Policy], endpoint: str, *, seed: int = 0, timeout_s: float | None = None,
-    ready: Callable[[], None] | None = None,
+    ready: Callable[[], None] | None = None, note: Callable[[str], None] = lambda text: None,
 ) -> int:  # fmt: skip
-    """Be the scheduler of one simulation, from its first message to its last; returns how many there were."""
-    served, count = Served(make, seed), 0
+    """Be the scheduler of one simulation, from its first message to its last; returns how many there were.
+
+    What is malformed is told to `note` and left out, whoever sent it; a whole message that is gets an empty answer.
+    """
+    served, count, faults = Served(make, seed), 0, 0
     with Answering(endpoint) as line:
         if ready is not None:
             ready()
@@ -121,8 +155,19 @@ def serve(
             content = line.hear(timeout_s)
             if content is None:
                 raise RunError(f"the simulator at {endpoint} has said nothing for {timeout_s:g} s; is it still there?")
-            line.answer(served.answer(content))
+            try:
+                answer = served.answer(content)
+            except MessageError as error:
+                answer = served.nothing()
+                served.faults.append(error)
+            for fault in served.faults:
+                note(f"left out: {fault}")
+            line.answer(answer)
             count += 1
+            faults += len(served.faults)
+            if faults > _MOST_FAULTS:
+                raise served.faults[-1]
+            served.faults.clear()
     return count
 
 

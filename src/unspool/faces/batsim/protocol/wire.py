@@ -11,6 +11,7 @@ from unspool.errors import InputError, RunError
 __all__ = ["Answering", "Asking", "Watched", "needs_zmq"]
 
 _SLICE_MS = 200  # how often it is looked whether the other side still lives
+_MOST_BYTES = 1 << 30  # of a message; who sends more is disconnected
 _GRACE_S = 1.0  # that an answer may be under way after its sender is gone
 
 
@@ -127,13 +128,14 @@ class Answering:
         _refuse_port(endpoint)
         self._context = self._zmq.Context()
         self._socket = self._context.socket(self._zmq.REP)
+        self._socket.maxmsgsize = _MOST_BYTES
         try:
             self._socket.bind(endpoint)
         except self._zmq.ZMQError as error:
             self._socket.close()
             self._context.destroy(linger=0)
             raise InputError(
-                f"-s {endpoint}: cannot be bound to ({error}); expected a free endpoint such as tcp://*:28000"
+                f"-s {endpoint}: cannot be bound to ({error}); expected a free endpoint such as tcp://127.0.0.1:28000"
             ) from error
 
     def __enter__(self) -> Self:
@@ -147,8 +149,8 @@ class Answering:
         """What the other side says next; None if it says nothing for so long."""
         if timeout_s is not None and not self._socket.poll(int(timeout_s * 1000)):
             return None
-        said: bytes = self._socket.recv()
-        return said
+        said: list[bytes] = self._socket.recv_multipart()
+        return b"".join(said)
 
     def answer(self, text: str) -> None:
         """Reply."""
