@@ -54,6 +54,19 @@ def test_comparisons_begin_with_the_rejected_share(unspool, log, write, tmp_path
     assert json.loads(unspool("cost", "compare", log, "-c", "c.yml", "--json").out)["warning"] == WARNING
 
 
+def test_a_sweep_begins_with_the_rejected_share(unspool, log, write, tmp_path):
+    write("good.csv", HEAD + "a,0,60,1\nb,1,60,1\n")
+    grid = '[grid]\nplatform = ["4"]\npolicy = ["fcfs", "easy"]\nworkload = '
+    said = unspool("sweep", write("one.toml", f'{grid}["{log}"]\n'), "-o", "one", "-j", 1)
+    assert said.out.splitlines()[0] == WARNING
+    assert heading_of(tmp_path / "one" / "sweep.html").startswith(f"{WARNING} ")
+    assert unspool("sweep", "best", "one").out.splitlines()[0] == WARNING
+    said = unspool("sweep", write("two.toml", f'{grid}["{log}", "good.csv"]\n'), "-o", "two", "-j", 1, "--json")
+    assert json.loads(said.out)["warning"] == f"In 2 of 4 runs, a large share was rejected, in the worst: {WARNING}"
+    unspool("sweep", write("fine.toml", f'{grid}["good.csv"]\n'), "-o", "fine", "-j", 1)
+    assert json.loads(unspool("sweep", "fine.toml", "-o", "fine", "--resume", "--json").out)["warning"] is None
+
+
 def test_jobs_that_can_never_run_count_too(unspool, write):
     log = write("log.csv", HEAD + "a,0,60,1\nb,1,60,9\n")
     said = unspool("run", log, "-p", 4)

@@ -171,7 +171,8 @@ def sizes(grid, write):
 def test_a_point_that_refuses_jobs_is_not_the_best_and_is_marked(unspool, sizes, tmp_path):
     said = unspool("sweep", sizes, "-o", "out")
     assert said.code == 0, said.err
-    header, _, *rows = said.out.splitlines()
+    warning, header, _, *rows = said.out.splitlines()
+    assert warning.startswith("In 2 of 3 runs, a large share was rejected, in the worst: 4 jobs were rejected: 80%")
     assert "jobs not run" in header
     assert [row.split()[:3] for row in rows[:3]] == [["1", "platform", "8"], ["2", "platform", "2"],
                                                      ["3", "platform", "1"]]  # fmt: skip

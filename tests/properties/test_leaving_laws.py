@@ -190,3 +190,70 @@ def test_given_up_with_its_machine_is_ended_when_the_machine_goes_down(policy, l
     ended = run(shorter, platform, policy, outages=down, on_loss=OnLoss("kill"))
     lost = run(workload, platform, policy, outages=down, on_loss=OnLoss("kill"))
     assert without_how(lost, job) == without_how(ended, job)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "filler", "easy:order=wfp3", "multifactor"])
+@settings(max_examples=60)
+@given(log=rows(1), whose=owners(), data=st.data())
+def test_lost_and_requeued_is_ended_then_and_submitted_once_more(policy, log, whose, data):
+    """Conservative backfilling plans jobs that were lost before all others, and is left out for that."""
+    jobs = owned([dict(zip(("submit", "run", "cores", "walltime"), row, strict=True)) for row in log], whose)
+    at = data.draw(st.integers(0, len(jobs) - 1))
+    assume(jobs[at]["run"] >= 2)
+    after = data.draw(st.integers(1, jobs[at]["run"] - 1))
+    # The job in two parts: one that ends by itself, and one that waits for it and has all to do.
+    parts = [{**jobs[at], "run": after}, {**jobs[at], "depends_on": "first"}]
+    once_more = as_workload([*jobs[:at], *parts, *jobs[at + 1 :]])
+    names = [*(str(one) for one in range(at)), "first", "again", *(str(one) for one in range(at + 1, len(jobs)))]
+    once_more = Workload.of(once_more.table.with_columns(job_id=pl.Series(names)))
+    first = run(once_more, "3x1", policy).attempts.filter(pl.col("job_id") == "first")
+    assume(first["how"].to_list() == ["completed"])
+    time = first["finish_time"].item()
+    alone = run(once_more, "3x1", policy)
+    machine = alone.allocations.filter(pl.col("attempt") == first["attempt"].item())["first_machine"].item()
+    down = Outages((Outage(machine, time, time + data.draw(st.integers(1, 80))),))
+    ended = run(once_more, "3x1", policy, outages=down)
+    lost = run(as_workload(jobs), "3x1", policy, outages=down, on_loss=OnLoss("requeue"))
+    same_name = pl.col("job_id").replace({"first": str(at), "again": str(at)})
+    assert where_and_when(lost.attempts, lost) == where_and_when(ended.attempts.with_columns(same_name), ended)
+
+
+def where_and_when(attempts, result):
+    """Which job ran from when to when, on which machines."""
+    held = attempts.join(result.allocations, on="attempt")
+    return sorted(held.select("job_id", "start_time", "finish_time", "first_machine", "last_machine").rows())
+
+
+def licensed(workload, data):
+    """The same jobs, of which some hold a licence and some wait for others."""
+    ids = workload.table["job_id"].to_list()
+    held = [data.draw(st.sampled_from([None, None, "solver:1"])) for _ in ids]
+    waits = [data.draw(st.sampled_from([None, None, *ids[:at]])) for at in range(len(ids))]
+    table = workload.table.with_columns(
+        walltime=400.0, licences=pl.Series(held, dtype=pl.String), depends_on=pl.Series(waits, dtype=pl.String)
+    )
+    return Workload.of(table, origin_unix_s=workload.origin_unix_s)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "filler"])
+@settings(max_examples=40)
+@given(workload=cloud_workloads(10), platform=cloud_platforms(), seed=st.integers(0, 3), data=st.data())
+def test_killed_is_ended_in_a_cloud_with_licences_and_dependencies(policy, workload, platform, seed, data):
+    rules = {name: getattr(platform.cloud, name) for name in platform.cloud.__dataclass_fields__}
+    cloud = type(platform.cloud)(**{**rules, "spot_rules": ()})
+    platform = Platform(platform.groups, cloud=cloud, licences={"solver": 1})
+    ended, killed, job, _ = ends_and_is_killed(data, licensed(workload, data), platform, policy, seed=seed)
+    assert without_how(killed, job) == without_how(ended, job)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+@settings(max_examples=40)
+@given(log=with_profiles(), after=st.integers(1, 60), has_energy=st.booleans())
+def test_a_job_that_is_killed_as_it_computes_is_one_that_had_less_to_compute(policy, log, after, has_energy):
+    platform = powered(4) if has_energy else cluster(4, backbone=1.5e8)
+    profiles = {**PROFILES, "long": HomogeneousTask(64e9, 0.0), "cut": HomogeneousTask(after * 1e9, 0.0)}
+    ended = run(fluid_jobs([(*log[0][:3], "cut"), *log[1:]], profiles), platform, untouched(policy, "a"),
+                energy=has_energy)  # fmt: skip
+    start = ended.attempts.filter(pl.col("job_id") == "a")["start_time"].item()
+    killed = run(fluid_jobs(log, profiles), platform, killing(policy, "a", start + after), energy=has_energy)
+    assert without_how(killed, "a") == without_how(ended, "a")

@@ -141,7 +141,7 @@ app.register_install_completion_command(name="--install-completion", help="Insta
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 the run failed, 2 wrong usage or input that cannot be used."""
-    interrupts = Interrupts()
+    interrupts = Interrupts(lambda: _complain(_CUT_SHORT, INTERRUPTED))
     interrupts.listen()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as with >&-

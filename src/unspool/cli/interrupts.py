@@ -3,27 +3,38 @@
 Python raises KeyboardInterrupt in whatever code it runs next. Where that was called from C, as LLVM calls back when it
 has compiled a function, nobody can catch it: Python drops it and goes on. It is raised once more then, a little later.
 Until that happens, the code that was cut short may fail in any way.
+
+While compiled code runs, Python has no turn, and one round of a policy over a long queue may take minutes. So a thread
+watches: if nothing is raised within seconds of a signal, it ends the process.
 """
 
 from __future__ import annotations
 
 import _thread
+import os
 import signal
+import socket
 import sys
-from threading import Timer
+from collections.abc import Callable
+from threading import Event, Thread, Timer
 from types import FrameType
 from typing import NoReturn
 
 __all__ = ["Interrupts"]
 
 _AGAIN_S = 0.02
+_MOST_S = 5.0  # that compiled code may go on after a signal
+_HEARD = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
     """Raises KeyboardInterrupt for each; `came` says whether there was one."""
 
-    def __init__(self) -> None:
+    def __init__(self, give_up: Callable[[], int]) -> None:
+        """`give_up` says that the run was cut short where nothing can be raised, and returns the exit code."""
         self.came = False
+        self._is_raised = Event()
+        self._give_up = give_up
         self._otherwise = sys.unraisablehook
 
     def listen(self) -> None:
@@ -32,15 +43,27 @@ class Interrupts:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._interrupt)
         sys.unraisablehook = self._raise_again
+        told, self._tells = socket.socketpair()
+        self._tells.setblocking(False)
+        signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
+        Thread(target=self._watch, args=(told,), daemon=True).start()
 
     def stop(self) -> None:
         """The run is over: do not disturb its end, where nobody would catch anything."""
+        signal.set_wakeup_fd(-1)
         sys.unraisablehook = self._otherwise
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:
         self.came = True
+        self._is_raised.set()
         raise KeyboardInterrupt
+
+    def _watch(self, told: socket.socket) -> None:
+        """End the process if a signal came and Python does not get a turn to raise anything."""
+        while number := told.recv(1):
+            if number[0] in _HEARD and not self._is_raised.wait(_MOST_S):
+                os._exit(self._give_up())
 
     def _raise_again(self, dropped: sys.UnraisableHookArgs) -> None:
         if not issubclass(dropped.exc_type, KeyboardInterrupt):

@@ -25,7 +25,7 @@ from unspool.sweep.places import Certificate, Place, dask_place, kubernetes_plac
 from unspool.sweep.ranking import alike, pareto_front, ranking
 from unspool.sweep.session import run_sweep
 from unspool.sweep.store import Store, read_runs
-from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
+from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun, warning_of_runs
 from unspool.sweep.work import ELAPSED, ERROR, run_task
 from unspool.trust import Foreign, foreign, vet
 from unspool.units import counted, format_duration
@@ -234,6 +234,7 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     failed = runs.filter(pl.col(ERROR).is_not_null())
     by, is_maximised = main[0] if main else (ELAPSED, False)
     table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
+    warning = warning_of_runs(runs)
     with Announcement(f"writing {folder / 'sweep.html'} …"):
         try:
             figures = table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank"))
@@ -246,8 +247,11 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
                 f"{command}"
             ) from error
     if as_json:
-        print_json({"runs": len(runs), "failed": len(failed), "by": by, "ranking": table.to_dicts()})
+        print_json(
+            {"runs": len(runs), "failed": len(failed), "by": by, "warning": warning, "ranking": table.to_dicts()}
+        )
     else:
+        _print_warning(warning)
         _print_ranking(table, facts["design"], by)
     if len(failed) == len(runs):
         raise RunError(f"all of {counted(len(runs), 'run')} failed, for example: {failed[ERROR][0]}")
@@ -257,6 +261,11 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
         note("the seeds made no difference: nothing in these runs is drawn, so the intervals have no width")
     note(f"{counted(progress.done, 'run')} made, {progress.found:,} were there: {folder}"
          + (f", for people {folder / 'sweep.html'}" if report else ""))  # fmt: skip
+
+
+def _print_warning(warning: str | None) -> None:
+    if warning is not None:
+        print_text(warning)
 
 
 def _print_ranking(
@@ -343,6 +352,7 @@ def best(
     if json:
         print_json(table.to_dicts())
     else:
+        _print_warning(warning_of_runs(kept))
         _print_ranking(table, design, by, most, f"--most {len(table)}")
     return 0
 

@@ -222,7 +222,8 @@ def _refuse_unusable(table: pl.DataFrame, name: str) -> None:
         if len(bad):
             line, value = bad["line"][0], bad[column][0]
             expected = f"{least} or more" if value < least else f"a number up to {most:g}{unit}"
-            raise InputError(f"{name}, line {line}: {column} is {value:.15g}; expected {expected}")
+            hint = ". Divide it by 1000 if these are milliseconds" if column == "submit_time" and value > most else ""
+            raise InputError(f"{name}, line {line}: {column} is {value:.15g}; expected {expected}{hint}")
     twice = table.filter(pl.col("job_id").is_duplicated())
     if len(twice):
         job_id = twice["job_id"][0]

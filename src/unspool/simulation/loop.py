@@ -1,11 +1,15 @@
-"""The loop over engine and policies: the only one. What a run does not need is None in its state and not compiled."""
+"""The loop over engine and policies: the only one. What a run does not need is None in its state and not compiled.
+
+It comes back to Python about once a second, but one round of a policy over a long queue may take minutes. So other
+threads go on meanwhile, and one of them hears interrupts (`cli.interrupts`).
+"""
 
 from __future__ import annotations
 
 from numba import int64, typeof
 
 from unspool.engine.breath import wall_clock
-from unspool.engine.compiled import compiled, inlined
+from unspool.engine.compiled import inlined, unlocked
 from unspool.engine.order import rank
 from unspool.engine.state import DECIDE, PAUSE, State
 from unspool.policies.base import CHEAPEST_FIT, CONSERVATIVE, EASY, FCFS, FILLER, OUTSIDE
@@ -38,13 +42,13 @@ def _decide(state: State, policy: int) -> None:
     provide(state.core, state.place, state.elastic)
 
 
-@compiled
+@unlocked
 def decide_once(state: State, policy: int) -> None:
     """One round of a policy at the present instant."""
     _decide(state, policy)
 
 
-@compiled
+@unlocked
 def run_on(state: State, policy: int) -> int:
     """Run until the end (`DONE`), or until Python is needed."""
     clock = state.core.clock
@@ -61,13 +65,13 @@ def run_on(state: State, policy: int) -> int:
             return PAUSE
 
 
-@compiled
+@unlocked
 def provide_once(state: State) -> None:
     """Start machines for jobs that wait at the present instant, after somebody else decided on those that are there."""
     provide(state.core, state.place, state.elastic)
 
 
-@compiled
+@unlocked
 def run_binding(state: State) -> int:
     """The same under the one policy that places jobs on machines that it starts; others need not be compiled for it."""
     clock = state.core.clock

@@ -12,9 +12,10 @@ from unspool.errors import shown
 from unspool.report.content import Column, Page, Section, Table, Tile, table_of
 from unspool.report.page import write_page
 from unspool.report.shown import amount, duration, money, percent
+from unspool.results.rejection import with_warning
 from unspool.sweep.figures import front_figure, ranking_figure, sensitivity_figure, spoken
 from unspool.sweep.ranking import alike, figures_of, pareto_front, ranking, sensitivity
-from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
+from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun, warning_of_runs
 from unspool.sweep.work import ERROR
 from unspool.units import counted
 
@@ -84,7 +85,7 @@ def sweep_page(runs: pl.DataFrame, facts: Mapping[str, Any], command: str = "") 
         title=f"unspool: a sweep of {counted(len(table), 'point')}",
         question=f"Which of {counted(len(table), 'point')} has the {'highest' if is_maximised else 'lowest'} "
         f"{spoken(by)}?",
-        answer=_answer(table, names, by),
+        answer=with_warning(_answer(table, names, by), warning_of_runs(runs)),
         tiles=_tiles(runs, table, by, is_drawn=is_drawn),
         figures=figures,
         picture="ranking",

@@ -2,6 +2,7 @@
 
 A run may reject jobs that do not fit its platform, and its waits and costs are those of the rest. So a point that
 leaves more jobs out than the one that leaves the fewest comes after all others: in rankings, on fronts, in a search.
+If a large share of a log was rejected, a sweep says so first, as a single run does.
 """
 
 from __future__ import annotations
@@ -13,10 +14,19 @@ from typing import Any
 import polars as pl
 
 from unspool.report.shown import amount
+from unspool.results.rejection import SHARES, warning_of
 from unspool.sweep.work import REJECTED
 from unspool.units import counted
 
-__all__ = ["JOBS_NOT_RUN", "RUNS_FEWER", "mark_fewer", "mean_not_run", "not_run_of_points", "told_unrun"]
+__all__ = [
+    "JOBS_NOT_RUN",
+    "RUNS_FEWER",
+    "mark_fewer",
+    "mean_not_run",
+    "not_run_of_points",
+    "told_unrun",
+    "warning_of_runs",
+]
 
 JOBS_NOT_RUN, RUNS_FEWER = "jobs_not_run", "runs_fewer_jobs"
 """Of a point: how many jobs a run leaves out in the mean, and whether that is more than the fewest."""
@@ -66,3 +76,15 @@ def told_unrun(table: pl.DataFrame) -> str:
         return f"No point runs all jobs: each leaves out {amount(fewest)} in a run"
     they = "leaves out more jobs than another and comes" if few == 1 else "leave out more jobs than others and come"
     return f"{counted(few, 'point')} {they} last: a figure of fewer jobs is no better for it"
+
+
+def warning_of_runs(runs: pl.DataFrame) -> str | None:
+    """What a sweep says first if a large share of a log was rejected in some run, else None."""
+    rows = runs.rows(named=True) if SHARES[0] in runs.columns else []
+    found = [text for row in rows if (text := warning_of(row)) is not None]
+    if not found:
+        return None
+    worst = warning_of(max(rows, key=lambda row: max(row.get(name) or 0.0 for name in SHARES)))
+    if len(found) == len(rows) and len(set(found)) == 1:
+        return worst
+    return f"In {len(found):,} of {counted(len(rows), 'run')}, a large share was rejected, in the worst: {worst}"
