@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName
 from unspool.platforms.cluster import is_spec
 
@@ -85,7 +86,7 @@ def read_config(path: Path | None, assignments: list[str], given: dict[str, Any]
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(readable(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
