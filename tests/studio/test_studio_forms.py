@@ -10,11 +10,12 @@ from unspool.faces.cloud.keys import FileKeys
 from unspool.studio.faces import FACES, values_of_configuration
 from unspool.studio.schema import Field, fields_of, settings_from, text_of
 from unspool.studio.uploads import Upload, Uploads, _safe
+from unspool.studio.workers import Workers
 
 
 @pytest.fixture
 def uploads(tmp_path):
-    return Uploads(tmp_path, 1 << 20)
+    return Uploads(tmp_path, 1 << 20, Workers(1, None))
 
 
 def keys_of(struct, section=""):

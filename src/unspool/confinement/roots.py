@@ -18,7 +18,7 @@ __all__ = ["ROOTS", "is_below", "readable", "readable_folder"]
 ROOTS = "UNSPOOL_ROOTS"
 """The environment variable: folders or files between the separators of PATH. Child processes have it too."""
 
-P = TypeVar("P", str, "os.PathLike[str]")
+P = TypeVar("P", bound="str | os.PathLike[str]")
 _PACKAGE = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir))
 
 
@@ -31,7 +31,7 @@ def readable(path: P) -> P:
     told = os.environ.get(ROOTS)
     if told is not None and not _leads_into(path, [*filter(None, told.split(os.pathsep)), _PACKAGE]):
         raise InputError(
-            f"{shown(os.fspath(path), 300)}: is outside the folders that may be read here; put it beside the file "
+            f"{shown(str(path), 300)}: is outside the folders that may be read here; put it beside the file "
             "that names it, and name it from there"
         )
     return path
