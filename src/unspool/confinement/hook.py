@@ -1,7 +1,8 @@
 """An audit hook of Python: what Python code opens, connects to or starts is refused where it is not granted.
 
-It stands in where the kernel offers nothing better. It stops what our own code, or a module that it loads, does through
-Python; machine code is free of it, which is why readers check paths themselves (`roots`).
+It stands behind what the kernel enforces, and alone where the kernel offers nothing. It stops what our own code, or a
+module that it loads, does through Python, also what Landlock leaves alone: modes, owners and times of files. Machine
+code is free of it, which is why readers check paths themselves (`roots`).
 """
 
 from __future__ import annotations
@@ -37,18 +38,15 @@ _CHANGES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 Hook = Callable[[str, tuple[Any, ...]], None]
 
 
-def install(
-    reads: Iterable[str], writes: Iterable[str], *, files: bool = True, network: bool = True, signals: bool = True
-) -> None:
+def install(reads: Iterable[str], writes: Iterable[str], *, signals: bool = True) -> None:
     """Refuse from now on, for as long as the process lasts: files that are not granted, the network, programs.
 
-    Each can be left to the kernel. With `signals`, no other process is sent any.
+    With `signals`, also signals to other processes.
     """
-    granted = [[os.path.realpath(path) for path in paths] for paths in (reads, writes)]
-    sys.addaudithook(_hook(*granted, files=files, network=network, signals=signals))
+    sys.addaudithook(_hook(*([os.path.realpath(path) for path in paths] for paths in (reads, writes)), signals))
 
 
-def _hook(reads: list[str], writes: list[str], *, files: bool, network: bool, signals: bool) -> Hook:
+def _hook(reads: list[str], writes: list[str], signals: bool) -> Hook:
     def refuse(path: Any) -> None:
         raise PermissionError(errno.EACCES, "refused: a worker of the studio may not touch it", path)
 
@@ -61,12 +59,10 @@ def _hook(reads: list[str], writes: list[str], *, files: bool, network: bool, si
     either = [*reads, *writes]
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _NEVER or (network and event in _NETWORK):
+        if event in _NEVER or event in _NETWORK:
             refuse(event)
         if signals and event in _SIGNALS and arguments[0] not in (os.getpid(), os.getpgrp()):
             refuse(event)
-        if not files:
-            return
         if event == "open":
             path, mode, flags = arguments
             is_change = bool(set(mode or "") & set("wax+")) or bool((flags or 0) & _CHANGES)

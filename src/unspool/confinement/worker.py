@@ -35,8 +35,8 @@ _PRIVATE = 0x4000 | 0x40000  # MS_REC, MS_PRIVATE of linux/mount.h
 class Confinement(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a process may read and write beside its interpreter, and how much memory and time it has; 0 for any.
 
-    `processes` lets it start others of its own interpreter. Without `landlock` and `namespace` the audit hook does
-    what they would do, as it does where the kernel has neither.
+    `processes` lets it start others of its own interpreter. The audit hook stands behind `landlock` and `namespace`,
+    and alone where the kernel has neither or they are switched off.
     """
 
     reads: tuple[str, ...] = ()
@@ -46,6 +46,7 @@ class Confinement(msgspec.Struct, frozen=True, omit_defaults=True):
     processes: bool = False
     landlock: bool = True
     namespace: bool = True
+    hook: bool = True
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -67,8 +68,8 @@ def confine() -> Held | None:
     reads, writes = _reads(rules), _writes(rules)
     if has_landlock:
         landlock.restrict(reads, writes, _executes() if rules.processes else ())
-    if not (has_landlock and has_own_network):
-        hook.install(reads, writes, files=not has_landlock, network=not has_own_network, signals=not rules.processes)
+    if rules.hook:
+        hook.install(reads, writes, signals=not rules.processes)
     return Held(
         "Landlock" if has_landlock else "an audit hook",
         "a network namespace" if has_own_network else "an audit hook",
@@ -79,9 +80,8 @@ def confine() -> Held | None:
 def confine_child() -> None:
     """In a process that a confined one has started: the kernel's part is inherited, the audit hook is not."""
     rules = _told()
-    if rules is not None:
-        has_landlock = rules.landlock and landlock.abi() >= landlock.LEAST_ABI
-        hook.install(_reads(rules), _writes(rules), files=not has_landlock, signals=not rules.processes)
+    if rules is not None and rules.hook:
+        hook.install(_reads(rules), _writes(rules), signals=not rules.processes)
 
 
 def _told() -> Confinement | None:
