@@ -293,3 +293,19 @@ def test_pages_may_fetch_and_run_only_what_the_studio_has(client):
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in answer.headers
+
+
+def test_whatever_the_umask_is_uploads_and_runs_are_for_one_user_alone(client, server):
+    looked_at(client, send(client, "log.csv", LOG))
+    for place, folders, files in os.walk(server.folder):
+        for name in (*folders, *files):
+            found = os.lstat(os.path.join(place, name))
+            if not stat.S_ISLNK(found.st_mode):
+                assert stat.S_IMODE(found.st_mode) & 0o077 == 0, os.path.join(place, name)
+    assert {"uploads", "looks", "runs", "code"} <= set(os.listdir(server.folder))
+
+
+def test_the_first_line_says_what_confines_workers(tmp_path):
+    first = Server(tmp_path).stop().splitlines()[0]
+    assert "workers are confined: files by " in first
+    assert " of memory and 12 hours of processor time" in first

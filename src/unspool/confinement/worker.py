@@ -29,6 +29,7 @@ _SYSTEM = (
 """What Python, Polars and LLVM read of a Linux, beside their own folders."""
 _SHARED = "/dev/shm"  # where locks between processes live
 _NEW_FILESYSTEMS, _NEW_USER, _NEW_NETWORK = 0x00020000, 0x10000000, 0x40000000  # linux/sched.h
+_GRACE_S = 5
 _PRIVATE = 0x4000 | 0x40000  # MS_REC, MS_PRIVATE of linux/mount.h
 
 
@@ -146,8 +147,10 @@ def _limit(rules: Confinement) -> tuple[str, ...]:
         if kind is None or not most:
             continue
         _, above = resource.getrlimit(kind)
-        most = most if above == resource.RLIM_INFINITY else min(most, above)
+        # A little above the limit of time, or the kernel kills at once instead of saying why.
+        hard = most + (_GRACE_S if name == "RLIMIT_CPU" else 0)
+        hard = hard if above == resource.RLIM_INFINITY else min(hard, above)
         with suppress(OSError, ValueError):
-            resource.setrlimit(kind, (most, most))
+            resource.setrlimit(kind, (min(most, hard), hard))
             held.append({"RLIMIT_AS": "memory", "RLIMIT_CPU": "time"}[name])
     return tuple(held)

@@ -96,7 +96,10 @@ def rules_here(rules: Rules) -> Rules:
         held = _held(tried)
         if held is not None:
             return replace(tried, held=held)
-    raise RunError("no worker could be started and confined; run `unspool plugins` to see whether unspool works here")
+    raise RunError(
+        f"no worker starts with {format_bytes(rules.memory_bytes)} of memory: give more with --max-memory, or see "
+        "whether `unspool inspect` works on this machine"
+    )
 
 
 def _held(rules: Rules) -> Held | None:
