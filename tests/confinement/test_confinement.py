@@ -136,3 +136,37 @@ def test_a_process_that_nobody_confines_is_free(monkeypatch):
 
 def test_a_confinement_without_limits_sets_none():
     assert Confinement() == Confinement(memory_bytes=0, cpu_s=0)
+
+
+def test_what_a_confined_process_starts_takes_the_audit_hook_again(tmp_path):
+    program = """
+import sys
+from unspool.confinement.worker import confine_child
+confine_child()
+open("mine").read()
+try:
+    open(sys.argv[1])
+except PermissionError:
+    print("refused")
+"""
+    said = attempted(tmp_path, program, str(tmp_path / "outside"), landlock=False, namespace=False)
+    assert (said.stdout, said.stderr) == ("refused\n", "")
+
+
+SPAWNED = """
+import multiprocessing, os, sys
+from unspool.confinement.worker import confine, confine_child
+if __name__ == "__main__":
+    confine()
+    print(os.listdir("/dev/shm"))
+    lock = multiprocessing.get_context("spawn").Lock()
+    child = multiprocessing.get_context("spawn").Process(target=print, args=("child",))
+    child.start()
+    child.join()
+"""
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="this kernel, or who runs it, lets nobody make a namespace")
+def test_processes_share_memory_with_nobody_else(tmp_path):
+    said = attempted(tmp_path, SPAWNED, processes=True)
+    assert (said.stdout, said.stderr) == ("[]\nchild\n", "")

@@ -80,8 +80,10 @@ def test_what_is_told_first_names_what_holds():
         "workers are confined: files by Landlock, the network by an audit hook; each may use 8 GiB of memory and "
         "2 hours of processor time"
     )
-    assert Rules(0, 0, held=Held("an audit hook", "an audit hook", ())).told().endswith(
-        "each may use as much memory and time as there is"
+    assert (
+        Rules(0, 0, held=Held("an audit hook", "an audit hook", ()))
+        .told()
+        .endswith("each may use as much memory and time as there is")
     )
 
 
@@ -119,6 +121,15 @@ def test_a_bomb_is_stopped_by_its_ratio_long_before_its_size(tmp_path):
         _unpacked(path, "log", "bomb", most_unpacked(len(packed.getvalue()), 4 * GIB))
 
 
+def test_a_gzip_in_a_zip_counts_as_what_it_holds(tmp_path):
+    (tmp_path / "data").mkdir()
+    packed = tmp_path / "data" / "a.zip"
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("lsb.acct", gzip.compress(bytes(20 << 20)))
+    with pytest.raises(InputError, match="a: unpacked it is larger than 16 MiB"):
+        _unpacked(packed, "log", "a", most_unpacked(packed.stat().st_size, 4 * GIB))
+
+
 @pytest.fixture
 def uploads(tmp_path):
     workers = Workers(1, Rules(4 * GIB, 600))
@@ -128,7 +139,12 @@ def uploads(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("lsb.acct\n", "cannot be shown"), ("lsb.acct" * 50, "cannot be unpacked"), ("lsb.acct\x1b[2J", "cannot be")],
+    [
+        ("d/" * 51 + "lsb.acct", "more than 50 folders"),
+        ("lsb.acct\n", "cannot be shown"),
+        ("lsb.acct" * 50, "cannot be unpacked"),
+        ("lsb.acct\x1b[2J", "cannot be"),
+    ],
 )
 def test_strange_names_in_a_zip_are_refused_and_nothing_is_kept(uploads, name, told):
     packed = io.BytesIO()

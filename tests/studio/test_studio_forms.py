@@ -123,3 +123,13 @@ def test_the_name_of_a_file_is_made_safe(name):
 def test_a_field_that_is_far_too_long_is_refused():
     with pytest.raises(InputError, match="at most 4,000"):
         settings_from([Field("x", "text")], {"x": "y" * 4001})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["&a [*a]", "&a {x: *a}", "[&a [x,x,x,x,x,x,x,x,x,x], &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], &c [*b,*b,*b,*b,*b,*b,*b,*b],"
+     " &d [*c,*c,*c,*c,*c,*c,*c,*c], &e [*d,*d,*d,*d,*d,*d,*d,*d]]"],
+)  # fmt: skip
+def test_a_value_that_refers_to_itself_over_and_over_is_refused(text):
+    with pytest.raises(InputError, match="more than 4,000 parts"):
+        settings_from([Field("workers", "value")], {"workers": text})

@@ -21,6 +21,7 @@ PROGRAM = "from unspool.studio.unpack import main; main()"
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _BLOCK = 1 << 20
 _MOST_FILES = 10_000  # of a zip
+_DEEPEST = 50
 _TIMES = 100  # logs pack to a tenth, and those that repeat themselves to a fiftieth; a bomb to a thousandth
 _ALWAYS = 16 << 20
 
@@ -60,7 +61,7 @@ def _unpacked(path: Path, kind: str, name: str, most: int) -> Path:
     with path.open("rb") as file:
         start = file.read(len(_ZIP))
     if start.startswith(_GZIP):
-        _check_gzip(path, most, name)
+        _gzip_bytes(path, most, most, name)
         return path
     if kind != "log":
         raise InputError(f"{shown(name)}: a zip is only taken for a log with its parts; unpack it first")
@@ -76,17 +77,18 @@ def _too_large(name: str, most: int) -> InputError:
     )
 
 
-def _check_gzip(path: Path, most: int, name: str) -> None:
-    """Unpack into nothing, to know the size before anything else does."""
+def _gzip_bytes(path: Path, left: int, most: int, name: str) -> int:
+    """The size of what a gzip file holds: unpacked into nothing, to know it before anything else does."""
     size = 0
     try:
         with gzip.open(path) as file:
             while block := file.read(_BLOCK):
                 size += len(block)
-                if size > most:
+                if size > left:
                     raise _too_large(name, most)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{shown(name)}: the gzip file is cut off or damaged ({error}); fetch it again") from error
+    return size
 
 
 def _unpack(path: Path, into: Path, most: int, name: str) -> None:
@@ -110,6 +112,9 @@ def _unpack(path: Path, into: Path, most: int, name: str) -> None:
                         if left < 0:
                             raise _too_large(name, most)
                         file.write(block)
+                with target.open("rb") as file:
+                    is_packed_again = file.read(len(_GZIP)) == _GZIP
+                left -= _gzip_bytes(target, left, most, name) if is_packed_again else 0  # readers will unpack it
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise InputError(f"{shown(name)}: the zip is damaged or packed in a way not known ({error})") from error
     except FileExistsError as error:
@@ -122,6 +127,8 @@ def _refuse_entry(entry: zipfile.ZipInfo, name: str) -> None:
         raise InputError(f"{told} is a link or a device; pack the files themselves")
     if not _is_inside(entry.filename):
         raise InputError(f"{told} leads out of the zip; pack a folder of files")
+    if entry.filename.count("/") > _DEEPEST:
+        raise InputError(f"{told} is in more than {_DEEPEST} folders; pack the innermost one")
     if not entry.filename.isprintable():
         raise InputError(f"{told} has a name that cannot be shown; give it another")
 
