@@ -43,7 +43,8 @@ def install(reads: Iterable[str], writes: Iterable[str], *, signals: bool = True
 
     With `signals`, also signals to other processes.
     """
-    sys.addaudithook(_hook(*([os.path.realpath(path) for path in paths] for paths in (reads, writes)), signals))
+    may_read, may_write = ([os.path.realpath(path) for path in paths] for paths in (reads, writes))
+    sys.addaudithook(_hook(may_read, may_write, signals))
 
 
 def _hook(reads: list[str], writes: list[str], signals: bool) -> Hook:
