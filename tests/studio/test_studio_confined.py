@@ -8,12 +8,14 @@ import zlib
 from pathlib import Path
 
 import pytest
+from tests.studio_server import until
 
 from unspool.confinement.worker import Held
-from unspool.errors import InputError
+from unspool.errors import InputError, RunError
 from unspool.studio.figures import ranked
 from unspool.studio.kept import private_folder, written
-from unspool.studio.rules import Rules, environment, machine_code
+from unspool.studio.looks import Looks
+from unspool.studio.rules import Rules, environment, machine_code, rules_here
 from unspool.studio.runs import Runs
 from unspool.studio.unpack import _unpacked, most_unpacked
 from unspool.studio.uploads import Uploads
@@ -235,3 +237,23 @@ def test_a_gzip_that_is_whole_is_kept_as_it_is(uploads):
     upload = uploads.add("log", "log.csv.gz", io.BytesIO(content))
     assert Path(upload.path).read_bytes() == content
     assert sorted(os.listdir(uploads.folder / upload.id)) == ["data", "upload.json"]
+
+
+def test_the_strongest_means_with_which_a_worker_starts_are_taken():
+    held = rules_here(Rules(4 * GIB, 60, **WITHOUT_KERNEL)).held
+    assert held == Held("an audit hook", "an audit hook", ("memory", "time"))
+    with pytest.raises(RunError, match="no worker starts with 64 MiB of memory: give more with --max-memory"):
+        rules_here(Rules(64 << 20, 60))
+
+
+def test_an_uploaded_configuration_is_read_by_a_worker(tmp_path):
+    workers = Workers(1, Rules(4 * GIB, 600))
+    uploads, looks = Uploads(tmp_path / "uploads", 1 << 20, workers), Looks(tmp_path / "looks", workers)
+    good = uploads.add("configuration", "c.yml", io.BytesIO(b"ComputeClusterModel: {BootTime: 4:00}\n"))
+    bad = uploads.add("configuration", "c.yml", io.BytesIO(b"!!python/object/apply:os.system [id]\n"))
+    for upload in (good, bad):
+        looks.begin(upload)
+    found, fault = (until(lambda upload=upload: looks.found(upload)) for upload in (good, bad))
+    assert found.values["ComputeClusterModel.BootTime"] == "4:00"
+    assert "c.yml: not valid YML" in fault
+    workers.close()
