@@ -39,7 +39,12 @@ class Server:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "UNSPOOL_TEST_HOLD": str(self.hooks)}
         command = [sys.executable, "-c", "from unspool.cli.app import main; main()", "studio", str(self.folder)]
         self.process = subprocess.Popen(
-            [*command, *self._options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+            [*command, *self._options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            umask=0,
         )
         self.address = self.process.stdout.readline().strip()
         assert self.address.startswith("http://127.0.0.1:"), self.process.stderr.read()

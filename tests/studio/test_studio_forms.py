@@ -10,11 +10,12 @@ from unspool.faces.cloud.keys import FileKeys
 from unspool.studio.faces import FACES, values_of_configuration
 from unspool.studio.schema import Field, fields_of, settings_from, text_of
 from unspool.studio.uploads import Upload, Uploads, _safe
+from unspool.studio.workers import Workers
 
 
 @pytest.fixture
 def uploads(tmp_path):
-    return Uploads(tmp_path, 1 << 20)
+    return Uploads(tmp_path, 1 << 20, Workers(1, None))
 
 
 def keys_of(struct, section=""):
@@ -122,3 +123,12 @@ def test_the_name_of_a_file_is_made_safe(name):
 def test_a_field_that_is_far_too_long_is_refused():
     with pytest.raises(InputError, match="at most 4,000"):
         settings_from([Field("x", "text")], {"x": "y" * 4001})
+
+
+NINE = [f"&{name} [{','.join([f'*{before}'] * 9)}]" for before, name in zip(" abcde", "abcdef", strict=True)]
+
+
+@pytest.mark.parametrize("text", ["&a [*a]", "&a {x: *a}", f"[{', '.join(NINE).replace('* ', 'x')}]"])
+def test_a_value_that_refers_to_itself_over_and_over_is_refused(text):
+    with pytest.raises(InputError, match="more than 4,000 parts"):
+        settings_from([Field("workers", "value")], {"workers": text})

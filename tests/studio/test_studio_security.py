@@ -2,6 +2,7 @@ import gzip
 import io
 import json
 import os
+import socket
 import stat
 import zipfile
 from pathlib import Path
@@ -18,7 +19,7 @@ MOST = 200 << 10
 def server(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("security"), "--max-upload", str(MOST))
     yield server
-    server.stop()
+    assert "Traceback" not in server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,35 @@ def test_its_own_origin_is_let_through(client, server):
     own = {"Origin": server.address.rsplit("/", 2)[0], "Sec-Fetch-Site": "same-origin"}
     assert client.get("", headers=own).status_code == 200
     assert client.put("", headers=own).status_code == 405
+
+
+def raw(server, *lines):
+    """The answer to bytes that no client would send."""
+    host = server.address.split("/")[2]
+    with socket.create_connection(("127.0.0.1", int(host.split(":")[1])), 30) as sent:
+        sent.sendall("\r\n".join([*lines, f"Host: {host}", "Connection: close", "", ""]).encode("latin-1"))
+        answer = b""
+        while block := sent.recv(4096):
+            answer += block
+    return answer.decode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("OPTIONS * HTTP/1.1", "405"), ("GET * HTTP/1.1", "403"), ("TRACE / HTTP/1.1", "405"),
+        ("GET http://example.org HTTP/1.1", "403"), ("GET /%ff%00/ HTTP/1.1", "403"), ("GET //// HTTP/1.1", "403"),
+        ("PROPFIND /x HTTP/1.1", "40"), ("GET /\xff HTTP/1.1", "40"),
+    ],
+)  # fmt: skip
+def test_strange_requests_are_refused_without_a_traceback(server, line, code):
+    assert raw(server, line).startswith(f"HTTP/1.1 {code}")
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "1e3", "\xb2"])
+def test_strange_lengths_are_refused(server, length):
+    path = server.address[server.address.index("/", 8) :]
+    assert raw(server, f"POST {path}runs HTTP/1.1", f"Content-Length: {length}").startswith("HTTP/1.1 4")
 
 
 def test_it_listens_on_this_machine_alone(server):
@@ -209,18 +239,26 @@ def workload(trace):
     return json.dumps({"nb_res": 1, "jobs": [job], "profiles": {"p": {"type": "smpi", "trace": trace}}})
 
 
-@pytest.mark.parametrize("trace", ["/etc/passwd", "../../x", "a/../../x"])
-@pytest.mark.parametrize("name", ["w.json", "w.txt"])
-def test_a_workload_whose_trace_is_elsewhere_is_refused(client, name, trace):
-    answer = send(client, name, workload(trace))
-    assert answer.status_code == 400
-    assert "leads out of it" in answer.text
+def looked_at(client, answer):
+    """The page of an upload, once a worker has read it."""
+    id = id_of(answer)
+    until(lambda: client.get(f"uploads/{id}/state").json()["state"] == "done")
+    return client.get(f"uploads/{id}").text
 
 
-def test_a_trace_that_names_files_elsewhere_is_refused(client):
-    answer = send(client, "w.zip", zipped(**{"w.json": workload("t/main.txt"), "t/main.txt": "/etc/passwd\n"}))
-    assert answer.status_code == 400
-    assert "the trace /etc/passwd leads out of it" in answer.text
+def test_no_workload_gets_at_a_file_elsewhere(client):
+    """Every shape of it that hid the name of a trace once."""
+    hidden = workload("/etc/passwd")
+    sent = {
+        "w.txt": (workload("../../../upload.json"), "outside the folders that may be read here"),
+        "long.json": (hidden.replace("{", f'{{"x": {"9" * 4400},', 1), "outside the folders that may be read here"),
+        "blanks.json.gz": (gzip.compress(b" " * (2 << 20) + hidden.encode()), "does not begin with ["),
+    }
+    answers = [(send(client, name, content), told) for name, (content, told) in sent.items()]
+    for answer, told in answers:
+        page = looked_at(client, answer)
+        assert "root:" not in page
+        assert told in page
 
 
 def test_a_workload_with_its_traces_in_a_zip_is_read(client):
@@ -255,3 +293,19 @@ def test_pages_may_fetch_and_run_only_what_the_studio_has(client):
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in answer.headers
+
+
+def test_whatever_the_umask_is_uploads_and_runs_are_for_one_user_alone(client, server):
+    looked_at(client, send(client, "log.csv", LOG))
+    for place, folders, files in os.walk(server.folder):
+        for name in (*folders, *files):
+            found = os.lstat(os.path.join(place, name))
+            if not stat.S_ISLNK(found.st_mode):
+                assert stat.S_IMODE(found.st_mode) & 0o077 == 0, os.path.join(place, name)
+    assert {"uploads", "looks", "runs", "code"} <= set(os.listdir(server.folder))
+
+
+def test_the_first_line_says_what_confines_workers(tmp_path):
+    first = Server(tmp_path).stop().splitlines()[0]
+    assert "workers are confined: files by " in first
+    assert " of memory and 12 hours of processor time" in first

@@ -13,7 +13,7 @@ from unspool.studio.workers import Workers, told_by
 
 @pytest.fixture
 def workers():
-    workers = Workers(1)
+    workers = Workers(1, None)
     yield workers
     workers.close()
 
@@ -67,7 +67,7 @@ from pathlib import Path
 from unspool.studio.workers import Workers
 child = "import os, subprocess, time; other = subprocess.Popen(['sleep', '99']);"
 child += "print(os.getpid(), other.pid, flush=True); time.sleep(99)"
-Workers(1).start("one", [], Path(sys.argv[1]), print, child)
+Workers(1, None).start("one", [], Path(sys.argv[1]), print, child)
 time.sleep(99)
 """
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from unspool.cli.output import note
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName
 from unspool.platforms.cluster import is_spec
 from unspool.trust import vet
@@ -97,7 +98,7 @@ def vet_policies(
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(readable(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

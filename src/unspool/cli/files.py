@@ -11,6 +11,7 @@ import polars as pl
 
 from unspool.cli.config import RunConfig
 from unspool.cli.output import Announcement, note, reading
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -75,7 +76,7 @@ def _holds_experiment(path: Path) -> bool:
 
 def _kind_of_toml(path: Path) -> str:
     try:
-        keys = tomllib.loads(path.read_text(encoding="utf-8")).keys()
+        keys = tomllib.loads(readable(path).read_text(encoding="utf-8")).keys()
     except (OSError, ValueError):
         return "config" if path.name == "run.toml" else "platform"
     if "machines" in keys or "pool" in keys:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from ruamel.yaml import YAML
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName, shown
 
 __all__ = ["converted", "parse_value", "read_document"]
@@ -36,7 +37,7 @@ def read_document(path: str | os.PathLike[str], what: str, forms: str) -> Any:
     """The content of a file; its ending tells the format. `what` it should be and its `forms` are for complaints."""
     parse = _PARSERS.get(Path(path).suffix.lower())
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig") if parse else ""
+        text = readable(Path(path)).read_bytes().decode("utf-8-sig") if parse else ""
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; {forms}") from None
     except (OSError, ValueError) as error:

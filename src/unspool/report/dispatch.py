@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError, shown
 from unspool.report.content import Column, Page, Section, Table, Tile, table_of
 from unspool.report.figures.dispatching import VERDICTS, delay_ecdf, predictions, verdict_shares, worker_queues
@@ -49,7 +50,7 @@ class DispatchTables:
 
 def read_dispatch(folder: Path) -> DispatchTables:
     """What a folder holds; settings are empty where an earlier version wrote it."""
-    told = folder / "run.json"
+    told = readable_folder(folder) / "run.json"
     try:
         return DispatchTables(
             jobs=pl.read_parquet(folder / "jobs.parquet"),

@@ -15,6 +15,7 @@ from time import perf_counter
 import polars as pl
 import tomli_w
 
+from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError, RunError
 from unspool.platforms import read_platform
 from unspool.platforms.cluster import describe
@@ -101,7 +102,7 @@ def save(result: Result, folder: str | os.PathLike[str], *, force: bool = False,
 
 def load(folder: str | os.PathLike[str]) -> Result:
     """The result that a folder holds."""
-    path = Path(folder)
+    path = readable_folder(Path(folder))
     if not (path / "summary.json").is_file():
         several = sorted(entry.parent.name for entry in path.glob("*/summary.json"))
         hint = f"load one of those in it: {', '.join(several)}" if several else "expected summary.json in it"
@@ -144,7 +145,7 @@ def _with_energy(path: Path) -> list[str]:
 
 def load_all(folder: str | os.PathLike[str]) -> list[Result]:
     """The result in a folder, or all those of a comparison, in its order."""
-    path = Path(folder)
+    path = readable_folder(Path(folder))
     compared = path / "comparison.json"
     if not compared.is_file():
         return [load(path)]

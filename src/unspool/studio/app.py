@@ -16,6 +16,7 @@ from unspool.errors import UnspoolError
 from unspool.studio.guard import Guard, TooLarge
 from unspool.studio.looks import Looks
 from unspool.studio.pages import compare, compare_start, home, new_run, problem, start_run, static
+from unspool.studio.rules import Rules
 from unspool.studio.runpages import cancel, go_on, page_of, remove, run_page, settings, state, states, zipped
 from unspool.studio.runs import Runs
 from unspool.studio.uploadpages import read_as, remove_upload, upload, upload_page, upload_state
@@ -23,6 +24,9 @@ from unspool.studio.uploads import Uploads
 from unspool.studio.workers import Workers
 
 __all__ = ["Studio", "make_app"]
+
+_LOOKS_AT_ONCE = 2
+_UNPACKED_AT_ONCE = 2
 
 
 @dataclass(frozen=True)
@@ -34,21 +38,28 @@ class Studio:
     uploads: Uploads
     looks: Looks
     runs: Runs
-    workers: Workers
+    workers: tuple[Workers, ...]
 
     def close(self) -> None:
         """End the workers."""
         self.runs.closing()
-        self.workers.close()
-        self.looks.close()
+        for workers in self.workers:
+            workers.close()
 
 
-def make_app(folder: Path, token: str, port: int, *, workers: int, most_bytes: int) -> Guard:
-    """The application for a folder; it answers under the token, at that port of this machine alone."""
+def make_app(folder: Path, token: str, port: int, *, workers: int, most_bytes: int, rules: Rules | None) -> Guard:
+    """The application for a folder; it answers under the token, at that port of this machine alone.
+
+    Whatever came through the browser is read by workers alone, which the rules confine.
+    """
     folder = folder.resolve()
-    pool = Workers(workers)
-    uploads = Uploads(folder / "uploads", most_bytes)
-    studio = Studio(f"/{token}", folder, uploads, Looks(folder / "looks"), Runs(folder / "runs", pool), pool)
+    for_runs, for_looks, for_uploads = pools = (
+        Workers(workers, rules), Workers(_LOOKS_AT_ONCE, rules), Workers(_UNPACKED_AT_ONCE, rules),
+    )  # fmt: skip
+    studio = Studio(
+        f"/{token}", folder, Uploads(folder / "uploads", most_bytes, for_uploads), Looks(folder / "looks", for_looks),
+        Runs(folder / "runs", for_runs), pools,
+    )  # fmt: skip
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from unspool.report.shown import amount
+from unspool.studio.kept import LARGE, written
 from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
 from unspool.units import format_duration
 
@@ -45,7 +47,7 @@ class Ranking:
 def ranked(path: Path, most: int = 10) -> Ranking | None:
     """The ranking that a sweep wrote; None where there is none."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with StringIO(written(path, LARGE).decode(), newline="") as file:
             lines = csv.DictReader(file)
             rows: list[dict[str, str]] = []
             unrun: list[tuple[float, bool]] = []

@@ -9,9 +9,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from unspool.errors import shown
+
 __all__ = ["Guard", "TooLarge"]
 
 SMALL = 1 << 20  # bytes of a form without a file
+_LONGEST_NUMBER = 18
 _METHODS = ("GET", "HEAD", "POST")
 _OWN_SITE = ("same-origin", "none")
 _HEADERS: Mapping[str, str] = {
@@ -78,10 +81,13 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """Why a request is refused, or None."""
+        if scope["method"] not in _METHODS:
+            return 405, f"refused: {shown(scope['method'])} is not used here"
         if headers.get("host") not in self._hosts:
             return 403, "refused: this page is only there under the address that unspool studio printed"
-        first = f"/{scope['path'].split('/')[1]}"
-        if not secrets.compare_digest(first.encode(), self._prefix.encode()):
+        before, _, rest = scope["path"].partition("/")
+        first = f"{before}/{rest.partition('/')[0]}"
+        if not secrets.compare_digest(first.encode("utf-8", "replace"), self._prefix.encode()):
             return (
                 403,
                 "refused: the token in the address is missing or old; open the address that unspool studio printed",
@@ -91,9 +97,7 @@ class Guard:
             return 403, "refused: the request comes from another page"
         if headers.get("sec-fetch-site", "none") not in _OWN_SITE:
             return 403, "refused: the request comes from another page; type or paste the address instead"
-        if scope["method"] not in _METHODS:
-            return 405, f"refused: {scope['method']} is not used here"
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > self._most(scope):
+        if not length.isdecimal() or len(length) > _LONGEST_NUMBER or int(length) > self._most(scope):
             return 413, "refused: more was sent than is taken; see --max-upload"
         return None

@@ -28,7 +28,10 @@ _MOST_SHOWN = 100  # rejected records
 
 
 class Look(msgspec.Struct, frozen=True):
-    """What was found: pairs of a name and a text, notes, and the first rejected records as (line, job, reason)."""
+    """What was found: pairs of a name and a text, notes, and the first rejected records as (line, job, reason).
+
+    `values` are those that a configuration of cost has for the fields of the form.
+    """
 
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
@@ -38,6 +41,7 @@ class Look(msgspec.Struct, frozen=True):
     cores: int | None = None
     is_dispatch: bool = False
     is_batsim: bool = False
+    values: dict[str, str] = {}
 
 
 def main() -> None:
@@ -95,8 +99,11 @@ def _catalogue(upload: Upload) -> Look:
 
 
 def _configuration(upload: Upload) -> Look:
+    from unspool.studio.faces import values_of_configuration  # with all that forms need
+
     settings = read_config(upload.path)
-    return Look((("placement", settings.placement), ("region", settings.region or "the usual one")))
+    facts = (("placement", settings.placement), ("region", settings.region or "the usual one"))
+    return Look(facts, values=values_of_configuration(upload))
 
 
 def _outages(upload: Upload) -> Look:

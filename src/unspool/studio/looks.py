@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from unspool.studio.kept import private_folder, written
 from unspool.studio.look import PROGRAM, Look
 from unspool.studio.uploads import Upload
 from unspool.studio.workers import Workers, told_by
@@ -14,23 +15,22 @@ from unspool.studio.workers import Workers, told_by
 __all__ = ["Looks"]
 
 _FOUND, _FAULT = "found.json", "fault.txt"
-_AT_ONCE = 2
+_MOST_S = 600
 
 
 class Looks:
     """Looks by what was looked at: the file and how it was to be read."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._workers = Workers(_AT_ONCE)
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder: Path, workers: Workers) -> None:
+        self._folder = private_folder(folder)
+        self._workers = workers
 
     def begin(self, upload: Upload) -> None:
         """Look at an upload, unless that was done or is going on."""
         place = self._place(upload)
         if (place / _FOUND).is_file() or (place / _FAULT).is_file() or self._workers.state(place.name) is not None:
             return
-        place.mkdir(exist_ok=True)
+        private_folder(place)
 
         def done(code: int | None) -> None:
             if code == 0:
@@ -40,22 +40,19 @@ class Looks:
                 fault.write_text(told_by(place, code), encoding="utf-8")
                 fault.rename(place / _FAULT)
 
-        self._workers.start(place.name, [msgspec.json.encode(upload).decode()], place, done, PROGRAM)
+        told = msgspec.json.encode(upload).decode()
+        self._workers.start(place.name, [told], place, done, PROGRAM, reads=[upload.folder], cpu_s=_MOST_S)
 
     def found(self, upload: Upload) -> Look | str | None:
         """What was found, the sentence that says why it cannot be read, or None while nobody knows."""
         place = self._place(upload)
         try:
             if (place / _FAULT).is_file():
-                text = (place / _FAULT).read_text(encoding="utf-8")
+                text = written(place / _FAULT).decode("utf-8", "replace")
                 return text.replace(f"{Path(upload.path).parent}/", "")
-            return msgspec.json.decode((place / _FOUND).read_bytes(), type=Look)
+            return msgspec.json.decode(written(place / _FOUND), type=Look)
         except (OSError, msgspec.MsgspecError):
             return None
-
-    def close(self) -> None:
-        """End what is going on."""
-        self._workers.close()
 
     def _place(self, upload: Upload) -> Path:
         told = f"{upload.id} {upload.path} {upload.format} {upload.columns}"

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from unspool.errors import InputError, UnspoolError
 from unspool.plugins import BUILT_IN, load_built_in
-from unspool.studio.faces import Face, Prepared, faces_here, values_of_configuration
+from unspool.studio.faces import Face, Prepared, faces_here
 from unspool.studio.figures import side_by_side
 from unspool.studio.look import Look
 from unspool.studio.rendering import ASSETS, asset, rendered
@@ -92,8 +92,19 @@ def new_run(request: Request) -> Response:
     if again := studio.runs.get(query.get("again", "")):
         form = {name: values for name, values in again.form.items() if name != "title"}
     if configuration := studio.uploads.get(query.get("configuration", ""), "configuration"):
-        form = {name: [text] for name, text in values_of_configuration(configuration).items()}
+        form = {name: [text] for name, text in _values(studio, configuration).items()}
     return _form_page(request, _face(request.path_params["face"]), log, form)
+
+
+def _values(studio: Studio, configuration: Upload) -> dict[str, str]:
+    """What an uploaded configuration has for the fields of a form, found out by a worker."""
+    studio.looks.begin(configuration)
+    look = studio.looks.found(configuration)
+    if look is None:
+        raise InputError(f"{configuration.name} is still being read; try again in a moment")
+    if isinstance(look, str):
+        raise InputError(look)
+    return look.values
 
 
 async def start_run(request: Request) -> Response:
@@ -105,16 +116,21 @@ async def start_run(request: Request) -> Response:
     try:
         # In a thread, so that a form that takes long to check keeps nobody waiting.
         prepared = await run_in_threadpool(face.prepared, form, log, studio.uploads)
-        run = started(studio, face.name, prepared, log.name, log.id, form)
+        files = [studio.uploads.get(id, kind) for name, kind in face.uploads.items() for id in form.get(name, [])[-1:]]
+        reads = [log.folder, *(each.folder for each in files if each is not None)]
+        run = started(studio, face.name, prepared, log.name, log.id, form, reads)
     except UnspoolError as error:
         return _form_page(request, face, log, form, studio.runs.plain(str(error)))
     return seen(request, f"/runs/{run.id}")
 
 
-def started(studio: Studio, face: str, prepared: Prepared, log: str, log_id: str, form: dict[str, list[str]]) -> Any:
-    """Begin a run that is prepared."""
+def started(
+    studio: Studio, face: str, prepared: Prepared, log: str, log_id: str, form: dict[str, list[str]], reads: list[str]
+) -> Run:
+    """Begin a run that is prepared; beside its own folder it may read what is named."""
     return studio.runs.start(
-        face, prepared.title, log, log_id, prepared.arguments, prepared.files, prepared.settings, prepared.page, form
+        face, prepared.title, log, log_id, prepared.arguments, prepared.files, prepared.settings, prepared.page, form,
+        reads,
     )  # fmt: skip
 
 
@@ -208,5 +224,6 @@ async def compare_start(request: Request) -> Response:
     title = "comparison of " + "; ".join(run.title for run in runs)
     files = {"command.txt": shlex.join(["unspool", *words]) + "\n"}
     prepared = Prepared(tuple(words), files, "command.txt", title[:200], "comparison.html")
-    run = started(studio, "compare", prepared, ", ".join(dict.fromkeys(run.log for run in runs)), "", form)
+    logs, reads = dict.fromkeys(run.log for run in runs), [str(studio.runs.place(run)) for run in runs]
+    run = started(studio, "compare", prepared, ", ".join(logs), "", form, reads)
     return seen(request, f"/runs/{run.id}")

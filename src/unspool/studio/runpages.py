@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from unspool.studio.figures import ranked, side_by_side
+from unspool.studio.kept import is_plain, written
 from unspool.studio.pages import form_of, seen, shown_page, studio_of
 from unspool.studio.runs import ACTIVE, RESULT, Run
 
@@ -45,7 +46,7 @@ def run_page(request: Request) -> Response:
 
 def _settings_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")[:100_000]
+        return written(path).decode("utf-8", "replace")[:100_000]
     except OSError:
         return ""
 
@@ -75,7 +76,7 @@ def settings(request: Request) -> Response:
     """The file that reproduces a run."""
     studio, run = studio_of(request), _run(request)
     path = studio.runs.place(run) / run.settings
-    if not path.is_file():
+    if not is_plain(path):
         raise HTTPException(404)
     return FileResponse(path, media_type="text/plain", filename=run.settings)
 
@@ -97,7 +98,7 @@ def _files(folder: Path) -> Iterator[Path]:
     """The plain files in a folder, in order; links are left out."""
     for above, folders, names in os.walk(folder):
         folders.sort()
-        yield from (path for name in sorted(names) if (path := Path(above, name)).is_file() and not path.is_symlink())
+        yield from (path for name in sorted(names) if is_plain(path := Path(above, name)))
 
 
 async def cancel(request: Request) -> Response:

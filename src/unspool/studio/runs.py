@@ -1,4 +1,7 @@
-"""Runs: each a folder with its settings, its log and, once it is done, its results. What is on disk is the list."""
+"""Runs: each a folder with its settings, its log and, once it is done, its results. What is on disk is the list.
+
+What we know of a run lies beside its folder: in the folder its worker could change it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import Any
 import msgspec
 
 from unspool.errors import InputError
+from unspool.studio.kept import is_plain, private_folder, written
 from unspool.studio.uploads import ID
 from unspool.studio.workers import Workers, tail, told_by
 from unspool.sweep.store import Store
@@ -23,13 +27,12 @@ ACTIVE = ("waiting", "running")
 """States of a run that has not ended."""
 
 RESULT = "result"
-_META, _END = "run.json", "end.json"
 _STEP = re.compile(r"^(.*?): ([\d,.]+) of ([\d,.]+) (\w+)(?:, (.*))?$")
 _STOPPED = "the studio was stopped before it was done; start it again with the same settings"
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What a run is: it never changes. `settings` and `page` are names inside its folder."""
+    """What a run is: it never changes. `settings` and `page` are names inside its folder; it may read `reads`."""
 
     id: str
     face: str
@@ -41,6 +44,7 @@ class Run(msgspec.Struct, frozen=True):
     settings: str
     page: str
     form: dict[str, list[str]] = {}
+    reads: tuple[str, ...] = ()
 
 
 class State(msgspec.Struct, frozen=True):
@@ -62,40 +66,46 @@ class Runs:
     """The runs in a folder, and the workers that make new ones."""
 
     def __init__(self, folder: Path, workers: Workers) -> None:
-        self.folder = folder
+        self.folder = private_folder(folder)
         self._workers = workers
         self._is_closing = False
         self._known: dict[str, Run] = {}
         self._ends: dict[str, _End] = {}
-        folder.mkdir(parents=True, exist_ok=True)
 
     def start(
         self, face: str, title: str, log: str, log_id: str, arguments: Iterable[str], files: Mapping[str, str],
-        settings: str, page: str, form: Mapping[str, list[str]],
+        settings: str, page: str, form: Mapping[str, list[str]], reads: Iterable[str] = (),
     ) -> Run:  # fmt: skip
         """Begin a run, or let it wait for its turn; OUT in the arguments and the page is its folder of results."""
         id = secrets.token_hex(6)
         words = tuple(RESULT if word == "OUT" else word for word in arguments)
-        run = Run(id, face, title, log, log_id, time.time(), words, settings, page.replace("OUT", RESULT), dict(form))
+        run = Run(
+            id, face, title, log, log_id, time.time(), words, settings, page.replace("OUT", RESULT), dict(form),
+            tuple(reads),
+        )  # fmt: skip
         place, beside = self.folder / id, self.folder / f"{id}.partial"
         try:
-            beside.mkdir()
+            private_folder(place)
             for name, text in files.items():
-                (beside / name).write_text(text, encoding="utf-8")
-            (beside / _META).write_bytes(msgspec.json.encode(run))
-            beside.rename(place)
+                (place / name).write_text(text, encoding="utf-8")
+            beside.write_bytes(msgspec.json.encode(run))
+            beside.rename(self._about(id))
         except OSError as error:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(place, ignore_errors=True)
+            beside.unlink(missing_ok=True)
             raise InputError(f"the run cannot be begun: {error.strerror or error}") from error
         self._begin(run, words)
         return run
 
     def _begin(self, run: Run, words: Sequence[str]) -> None:
-        self._workers.start(run.id, words, self.place(run), lambda code: self._ended(run.id, code))
+        self._workers.start(
+            run.id, words, self.place(run), lambda code: self._ended(run.id, code), reads=run.reads,
+            processes=run.face == "sweep",
+        )  # fmt: skip
 
     def all(self) -> list[Run]:
         """All runs, the newest first."""
-        found = (self.get(entry.name) for entry in self.folder.iterdir())
+        found = (self.get(entry.stem) for entry in self.folder.glob("*.json"))
         return sorted((run for run in found if run is not None), key=lambda run: (-run.created_unix_s, run.id))
 
     def get(self, id: str) -> Run | None:
@@ -104,7 +114,7 @@ class Runs:
             return None
         if id not in self._known:
             try:
-                self._known[id] = msgspec.json.decode((self.folder / id / _META).read_bytes(), type=Run)
+                self._known[id] = msgspec.json.decode(self._about(id).read_bytes(), type=Run)
             except (OSError, msgspec.MsgspecError):
                 return None
         return self._known[id]
@@ -113,10 +123,16 @@ class Runs:
         """The folder of a run."""
         return self.folder / run.id
 
+    def _about(self, id: str) -> Path:
+        return self.folder / f"{id}.json"
+
+    def _end_of(self, id: str) -> Path:
+        return self.folder / f"{id}.end.json"
+
     def page(self, run: Run) -> Path | None:
         """The page about a run, where it is there."""
         path = self.place(run) / run.page
-        return path if path.is_file() else None
+        return path if is_plain(path) else None
 
     def state(self, run: Run) -> State:
         """How far a run is."""
@@ -146,13 +162,15 @@ class Runs:
         if not self.can_go_on(run):
             raise InputError("this run cannot go on where it ended; change it and run it again")
         self._ends.pop(run.id, None)
-        (self.place(run) / _END).unlink(missing_ok=True)
+        self._end_of(run.id).unlink(missing_ok=True)
         self._begin(run, (*run.arguments, "--resume"))
 
     def remove(self, run: Run) -> None:
         """Forget a run that has ended, and delete its folder."""
         if self.state(run).state in ACTIVE:
             raise InputError("this run has not ended; cancel it first")
+        self._about(run.id).unlink(missing_ok=True)
+        self._end_of(run.id).unlink(missing_ok=True)
         shutil.rmtree(self.place(run), ignore_errors=True)
         self._known.pop(run.id, None)
         self._ends.pop(run.id, None)
@@ -166,7 +184,7 @@ class Runs:
         place = self.place(run) / RESULT
         for name in ("comparison.json", "summary.json"):
             try:
-                content = msgspec.json.decode((place / name).read_bytes())
+                content = msgspec.json.decode(written(place / name))
             except (OSError, msgspec.MsgspecError):
                 continue
             found = content if isinstance(content, list) else [content]
@@ -195,14 +213,14 @@ class Runs:
             end = _End("failed", self.plain(told_by(self.place(run), code)), time.time())
         self._ends[id] = end
         try:
-            (self.place(run) / _END).write_bytes(msgspec.json.encode(end))
+            self._end_of(id).write_bytes(msgspec.json.encode(end))
         except OSError:
             return  # the disk is full, or the folder is gone: it is still known until the studio stops
 
     def _end(self, run: Run) -> _End | None:
         if run.id not in self._ends:
             try:
-                self._ends[run.id] = msgspec.json.decode((self.place(run) / _END).read_bytes(), type=_End)
+                self._ends[run.id] = msgspec.json.decode(self._end_of(run.id).read_bytes(), type=_End)
             except (OSError, msgspec.MsgspecError):
                 return None
         return self._ends[run.id]
@@ -215,5 +233,8 @@ class Runs:
         step = _STEP.match(lines[-1])
         if step is None:
             return lines[-1][:300], None
-        done, total = (float(text.replace(",", "")) for text in step.group(2, 3))
-        return lines[-1][:300], done / total if total else None
+        try:
+            done, total = (float(text.replace(",", "")) for text in step.group(2, 3))
+        except ValueError:  # a note that looks like a step
+            return lines[-1][:300], None
+        return lines[-1][:300], min(done / total, 1.0) if total else None

@@ -148,10 +148,22 @@ def _read(field: Field, text: str) -> Any:
         return _number(field, text)
     if field.kind == "value":
         try:
-            return parse_value(text)
+            return _bounded(parse_value(text))
         except ValueError as error:
             raise InputError(f"{field.key}: '{shown(text)}' does not read as a value of YAML: {error}") from error
     return text
+
+
+def _bounded(value: Any) -> Any:
+    """The value, unless it has very many parts, as a short text of YAML can say with references to itself."""
+    parts, left = 0, [value]
+    while left:
+        each = left.pop()
+        parts += 1
+        if parts > LONGEST:
+            raise ValueError(f"it has more than {LONGEST:,} parts; leave some out, or use the command line")
+        left += each if isinstance(each, list) else [*each, *each.values()] if isinstance(each, dict) else ()
+    return value
 
 
 def _number(field: Field, text: str) -> int | float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 from collections.abc import Callable
@@ -27,11 +28,23 @@ def needs_extra() -> None:
         ) from error
 
 
-def serve(folder: Path, port: int, *, workers: int, most_bytes: int, ready: Callable[[str], None]) -> None:
-    """Serve until it is stopped; `ready` is told the address once it can be opened. Workers end with it."""
+def serve(
+    folder: Path, port: int, *, workers: int, most_bytes: int, memory_bytes: int | None, cpu_s: int,
+    ready: Callable[[str, str], None],
+) -> None:  # fmt: skip
+    """Serve until it is stopped; `ready` is told the address once it can be opened, and how workers are confined.
+
+    Workers end with it. All that it writes is for this user alone.
+    """
     import uvicorn
 
     from unspool.studio.app import make_app
+    from unspool.studio.kept import private_folder
+    from unspool.studio.rules import Rules, least_memory, machine_code, rules_here
+
+    os.umask(0o077)
+    if os.pathsep in str(folder.resolve()):
+        raise InputError(f"{folder}: the path holds a '{os.pathsep}', which parts folders in a list; name another")
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -43,12 +56,16 @@ def serve(folder: Path, port: int, *, workers: int, most_bytes: int, ready: Call
         token = secrets.token_urlsafe(24)
         at = listening.getsockname()[1]
         try:
-            app = make_app(folder, token, at, workers=workers, most_bytes=most_bytes)
+            if not folder.exists():
+                private_folder(folder)
+            code = machine_code(folder.resolve() / "code")
+            rules = rules_here(Rules(memory_bytes or least_memory(), cpu_s, code))
+            app = make_app(folder, token, at, workers=workers, most_bytes=most_bytes, rules=rules)
         except OSError as error:
             raise InputError(f"{folder}: cannot be used as a folder ({error.strerror}); name another") from error
         config = uvicorn.Config(
             app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=2, lifespan="on",
             proxy_headers=False,
         )  # fmt: skip
-        ready(f"http://{_HOST}:{at}/{token}/")
+        ready(f"http://{_HOST}:{at}/{token}/", rules.told())
         uvicorn.Server(config).run(sockets=[listening])

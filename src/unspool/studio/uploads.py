@@ -1,27 +1,25 @@
-"""Files that came through the browser: taken under a name of ours, held to a size, unpacked with care, found by id."""
+"""Files that came through the browser: taken under a name of ours, held to a size, unpacked by workers, found by id."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
 import secrets
 import shutil
-import stat
 import time
-import zipfile
-import zlib
-from collections.abc import Iterator
 from importlib.resources import files
-from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from pathlib import Path
+from queue import Queue
+from typing import IO
 
 import msgspec
 
 from unspool.errors import InputError, shown
+from unspool.studio.kept import private_folder, written
+from unspool.studio.unpack import PROGRAM, is_packed
+from unspool.studio.workers import Workers, told_by
 from unspool.units import format_bytes
-from unspool.workloads.files import opened
 from unspool.workloads.sample import RECODEX_REFS, RECODEX_SAMPLE, SAMPLE
 
 __all__ = ["ID", "KINDS", "SAMPLES", "Upload", "Uploads"]
@@ -39,9 +37,8 @@ KINDS = {
 ID = re.compile(r"[0-9a-f]{12}")
 _META, _DATA = "upload.json", "data"
 _BLOCK = 1 << 20
-_MOST_FILES = 10_000  # of a zip
 _UNPACKED = 20  # times the size that an upload may have
-_TRACES = ("trace", "filename")  # keys of profiles that name files
+_MOST_S = 120  # of processor time, to unpack
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -56,6 +53,12 @@ class Upload(msgspec.Struct, frozen=True):
     created_unix_s: float = 0.0
     format: str = ""
     columns: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        """What a worker that uses it may read: all that came with it."""
+        before, place, _ = self.path.partition(os.path.join(os.sep, self.id, _DATA))
+        return before + place
 
     @property
     def is_sample(self) -> bool:
@@ -73,10 +76,10 @@ SAMPLES = {
 class Uploads:
     """The uploads in a folder. Whatever the browser says, only an id of this list leads to a file."""
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, most_bytes: int, workers: Workers) -> None:
+        self.folder = private_folder(folder)
         self.most_bytes = most_bytes
-        folder.mkdir(parents=True, exist_ok=True)
+        self._workers = workers
 
     def all(self, kind: str | None = None) -> list[Upload]:
         """All of a kind: the newest first, samples last."""
@@ -105,10 +108,13 @@ class Uploads:
         place = self.folder / f"{id}.partial"
         data = place / _DATA
         try:
-            data.mkdir(parents=True)
+            private_folder(place)
+            private_folder(data)
             path = data / _safe(name)
             size = self._copy(content, path, name)
             path = self._opened(path, kind, name)
+            for said in ("stdout.txt", "stderr.txt"):
+                (place / said).unlink(missing_ok=True)
             final = self.folder / id / path.relative_to(place)
             upload = Upload(id, kind, shown(_last(name), 200) or "file", str(final), size, time.time())
             (place / _META).write_bytes(msgspec.json.encode(upload))
@@ -132,7 +138,7 @@ class Uploads:
 
     def _copy(self, content: IO[bytes], path: Path, name: str) -> int:
         size = 0
-        with path.open("xb") as file:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             while block := content.read(_BLOCK):
                 size += len(block)
                 if size > self.most_bytes:
@@ -143,21 +149,23 @@ class Uploads:
         return size
 
     def _opened(self, path: Path, kind: str, name: str) -> Path:
-        """The file, or what a zip holds, once nothing in it leads elsewhere."""
-        most = self.most_bytes * _UNPACKED
+        """The file, or the log in what it holds: a worker unpacks it, and looks at how much that is."""
         with path.open("rb") as file:
-            start = file.read(4)
-        if start[:2] == b"\x1f\x8b":
-            _check_gzip(path, most, name)
-        elif start == b"PK\x03\x04":
-            if kind != "log":
-                raise InputError(f"{shown(name)}: a zip is only taken for a log with its parts; unpack it first")
-            folder = path.parent / "unpacked"
-            _unpack(path, folder, most, name)
-            path.unlink()
-            path = _log_in(folder, name)
-        _refuse_traces(path, name)
-        return path
+            if not is_packed(file.read(4)):
+                return path
+        data, place = path.parent, path.parent.parent
+        told = {"path": str(path), "kind": kind, "name": name, "most_bytes": self.most_bytes * _UNPACKED}
+        codes: Queue[int | None] = Queue()
+        self._workers.start(place.name, [json.dumps(told)], place, codes.put, PROGRAM, cpu_s=_MOST_S)
+        code = codes.get()
+        if code is None:
+            raise InputError(f"{shown(name)}: not taken, because the studio is being stopped; upload it again")
+        if code != 0:
+            raise InputError(told_by(place, code))
+        found = Path(data, json.loads(written(place / "stdout.txt")))
+        if os.path.realpath(found) != os.path.abspath(found) or not found.is_relative_to(data):
+            raise InputError(f"{shown(name)}: leads out of its folder; pack the files themselves")
+        return found
 
 
 def too_large(name: str, most_bytes: int) -> str:
@@ -186,109 +194,3 @@ def _safe(name: str) -> str:
     """
     plain = _STRANGE.sub("_", _last(name)).strip("._-")
     return plain[-80:].lstrip("._-") or "file"
-
-
-def _check_gzip(path: Path, most: int, name: str) -> None:
-    """Unpack into nothing, to know the size before anything else does."""
-    size = 0
-    try:
-        with gzip.open(path) as file:
-            while block := file.read(_BLOCK):
-                size += len(block)
-                if size > most:
-                    raise InputError(f"{shown(name)}: unpacked it is larger than {format_bytes(most)}; cut it down")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{shown(name)}: the gzip file is cut off or damaged ({error}); fetch it again") from error
-
-
-def _unpack(path: Path, into: Path, most: int, name: str) -> None:
-    """Unpack a zip of plain files; links, paths that lead out of it and more than it may hold are refused."""
-    try:
-        with zipfile.ZipFile(path) as packed:
-            entries = packed.infolist()
-            if len(entries) > _MOST_FILES:
-                raise InputError(f"{shown(name)}: holds {len(entries):,} files; at most {_MOST_FILES:,} are taken")
-            left = most
-            for entry in entries:
-                _refuse_entry(entry, name)
-                target = into / entry.filename
-                if entry.is_dir():
-                    target.mkdir(parents=True, exist_ok=True)
-                    continue
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with packed.open(entry) as source, target.open("xb") as file:
-                    while block := source.read(_BLOCK):
-                        left -= len(block)
-                        if left < 0:
-                            raise InputError(f"{shown(name)}: unpacked it is larger than {format_bytes(most)}")
-                        file.write(block)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"{shown(name)}: the zip is damaged or packed in a way not known ({error})") from error
-    except FileExistsError as error:
-        raise InputError(f"{shown(name)}: holds a file twice; pack it again") from error
-
-
-def _refuse_entry(entry: zipfile.ZipInfo, name: str) -> None:
-    mode = entry.external_attr >> 16
-    if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise InputError(
-            f"{shown(name)}: {shown(entry.filename)} in it is a link or a device; pack the files themselves"
-        )
-    parts = PurePosixPath(entry.filename).parts
-    if not parts or not _is_inside(entry.filename):
-        raise InputError(f"{shown(name)}: {shown(entry.filename)} in it leads out of the zip; pack a folder of files")
-
-
-def _is_inside(path: str) -> bool:
-    return not (
-        path.startswith("/") or "\\" in path or ":" in path or "\0" in path or ".." in PurePosixPath(path).parts
-    )
-
-
-def _log_in(folder: Path, name: str) -> Path:
-    """The log in a zip: a folder with lsb.acct files, or the only JSON file of the uppermost folder that has files."""
-    while not [entry for entry in folder.iterdir() if entry.is_file()] and len(inner := list(folder.iterdir())) == 1:
-        folder = inner[0]
-    if any(folder.glob("lsb.acct*")):
-        return folder
-    workloads = sorted(folder.glob("*.json"))
-    if len(workloads) == 1:
-        return workloads[0]
-    raise InputError(
-        f"{shown(name)}: expected a zip of lsb.acct files, or of one workload of Batsim (.json) with its traces; "
-        f"found {len(workloads)} .json files in it; give other logs as they are, or packed with gzip"
-    )
-
-
-def _refuse_traces(path: Path, name: str) -> None:
-    """Refuse a workload of Batsim whose traces are files outside of what was uploaded with it."""
-    if not path.is_file():
-        return
-    found: list[str] = []
-
-    def collect(pairs: list[tuple[str, Any]]) -> None:
-        found.extend(str(value) for key, value in pairs if key in _TRACES and isinstance(value, str))
-
-    try:
-        with opened(path) as file:
-            if not file.read(_BLOCK).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-                return
-            file.seek(0)
-            json.load(file, object_pairs_hook=collect)
-    except (InputError, ValueError, RecursionError):
-        return  # no JSON: whoever reads it says what it is
-    for trace in found:
-        for text in _named_by(path.parent, trace):
-            if not _is_inside(text):
-                raise InputError(
-                    f"{shown(name)}: the trace {shown(text)} leads out of it; pack the workload and its traces into "
-                    "one zip, and name them from its folder"
-                )
-
-
-def _named_by(folder: Path, trace: str) -> Iterator[str]:
-    """The trace, and the files that it names itself, from its own folder."""
-    yield trace
-    if _is_inside(trace) and os.path.isfile(folder / trace):
-        with open(folder / trace, encoding="utf-8", errors="replace") as file:
-            yield from (line.strip() for line in file if line.strip() and not line.lstrip().startswith("#"))

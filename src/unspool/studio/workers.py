@@ -1,19 +1,24 @@
-"""Processes of our own command line: a few at a time, each with its log, each can be ended and ends with us."""
+"""Processes of our own command line: a few at a time, each confined and with its log, each ends with us."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from unspool.confinement.worker import CONFINED
+from unspool.studio.kept import is_plain, private_folder
 from unspool.studio.lifeline import FOLLOWED
+from unspool.studio.rules import TEMPORARY, Rules, environment
 
 __all__ = ["COMMAND_LINE", "Workers", "tail", "told_by"]
 
@@ -23,12 +28,30 @@ COMMAND_LINE = "from unspool.cli.app import main; main()"
 _GRACE_S = 5.0
 _TAIL_BYTES = 1 << 16
 _LONGEST = 2000
+_HINTS = {
+    "SIGKILL": "; that is how a system ends what needs more memory than there is",
+    "SIGABRT": "; it may have needed more memory than unspool studio --max-memory allows",
+    "SIGXCPU": "; it took more processor time than unspool studio --max-time allows",
+}
+
+
+@dataclass(frozen=True)
+class _Work:
+    id: str
+    command: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+    done: Callable[[int | None], None]
 
 
 class Workers:
-    """Runs commands in processes of their own, as many at once as is said; others wait for their turn."""
+    """Runs commands in processes of their own, as many at once as is said; others wait for their turn.
 
-    def __init__(self, most: int) -> None:
+    By the rules each is confined to its folder and to what it is given to read; without rules it is free.
+    """
+
+    def __init__(self, most: int, rules: Rules | None) -> None:
+        self._rules = rules
         self._pool = ThreadPoolExecutor(most, thread_name_prefix="worker")
         self._waiting: dict[str, Future[None]] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -38,14 +61,17 @@ class Workers:
 
     def start(
         self, id: str, arguments: Sequence[str], folder: Path, done: Callable[[int | None], None],
-        program: str = COMMAND_LINE,
+        program: str = COMMAND_LINE, *, reads: Iterable[str] = (), cpu_s: int | None = None, processes: bool = False,
     ) -> None:  # fmt: skip
         """Run a command in a folder, into stdout.txt and stderr.txt; `done` is told its exit code.
 
-        The code is that of `Popen`, or None where it was ended on purpose, or never began.
+        The code is that of `Popen`, or None where it was ended on purpose, or never began. The command may read
+        `reads`, take so many seconds of processor time, and start processes of its own only if that is said.
         """
+        command = [sys.executable, "-P", "-c", CONFINED + FOLLOWED + program, *arguments]
+        given = environment(self._rules, folder, reads, cpu_s=cpu_s, processes=processes)
         with self._lock:
-            self._waiting[id] = self._pool.submit(self._work, id, arguments, folder, done, program)
+            self._waiting[id] = self._pool.submit(self._work, _Work(id, command, folder, given, done))
 
     def state(self, id: str) -> str | None:
         """`waiting`, `running`, or None."""
@@ -75,49 +101,45 @@ class Workers:
             thread.join()
         self._pool.shutdown(wait=True)
 
-    def _work(
-        self, id: str, arguments: Sequence[str], folder: Path, done: Callable[[int | None], None], program: str
-    ) -> None:
-        code: int | None = None
+    def _work(self, work: _Work) -> None:
+        id, folder, code = work.id, work.folder, None
         try:
-            with (folder / "stdout.txt").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
-                command = [sys.executable, "-P", "-c", FOLLOWED + program, *arguments]
-                process = self._begun(id, command, folder, out, err)
+            private_folder(folder / TEMPORARY)
+            with _created(folder / "stdout.txt") as out, _created(folder / "stderr.txt") as err:
+                process = self._begun(work, out, err)
                 if process is not None:
                     with process:  # until then its standard input is open, which tells it that we are there
                         code = process.wait()
         finally:
+            shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
             with self._lock:
                 was_ended = id in self._ended
                 self._ended.discard(id)
             try:
-                done(None if was_ended else code)
+                work.done(None if was_ended else code)
             finally:
                 with self._lock:
                     self._running.pop(id, None)
                     self._waiting.pop(id, None)
 
-    def _begun(
-        self, id: str, command: list[str], folder: Path, out: IO[bytes], err: IO[bytes]
-    ) -> subprocess.Popen[bytes] | None:
+    def _begun(self, work: _Work, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes] | None:
         """The process, unless it was ended before it began; under the lock, so that none slips through."""
         with self._lock:
-            if id in self._ended or self._is_closed:
-                self._ended.add(id)
+            if work.id in self._ended or self._is_closed:
+                self._ended.add(work.id)
                 return None
             process = subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.PIPE, stdout=out, stderr=err, start_new_session=True,
-                env=_environment(),
+                work.command, cwd=work.folder, stdin=subprocess.PIPE, stdout=out, stderr=err, start_new_session=True,
+                env=work.environment,
             )  # fmt: skip
-            self._running[id] = process
+            self._running[work.id] = process
             return process
 
 
-def _environment() -> dict[str, str]:
-    """Ours, with modules found from another folder as they are from here; no file can name code to be run."""
-    paths = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
-    found = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
-    return {**os.environ, "UNSPOOL_PROGRESS_S": "0.5", "UNSPOOL_UNTRUSTED": "1", "PYTHONUTF8": "1", **found}
+def _created(path: Path) -> IO[bytes]:
+    """A new file for this user alone, in place of one that an earlier worker may have left."""
+    path.unlink(missing_ok=True)
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:
@@ -134,8 +156,7 @@ def told_by(folder: Path, code: int) -> str:
     """Why a command failed: its complaint, or the signal that killed it."""
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else "unknown"
-        hint = "; that is how a system ends what needs more memory than there is" if name == "SIGKILL" else ""
-        return f"the worker was killed by signal {-code} ({name}){hint}"
+        return f"the worker was killed by signal {-code} ({name}){_HINTS.get(name, '')}"
     lines = tail(folder / "stderr.txt").splitlines()
     at = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].startswith("unspool: ")), None)
     if at is not None:
@@ -147,6 +168,8 @@ def told_by(folder: Path, code: int) -> str:
 def tail(path: Path) -> str:
     """The end of a text file; nothing where there is none."""
     try:
+        if not is_plain(path):
+            return ""
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
             return file.read().decode("utf-8", "replace")

@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.cloud.changes import parse_changes
 from unspool.sweep.checks import check_names
@@ -149,7 +150,7 @@ class Grid:
 def read_grid(path: str | PathLike[str]) -> Grid:
     """The grid in a file. Files that it names are found from where the command is run, as `unspool run` finds them."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = readable(Path(path)).read_text(encoding="utf-8")
         content = tomllib.loads(text)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
+from unspool.confinement.worker import confine_child
 from unspool.errors import InputError, RunError, shown
 from unspool.results.store import versions
 from unspool.sweep.inputs import Inputs
@@ -92,7 +93,11 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """In a worker: Ctrl-C is for the sweep, which waits for the run under way; without the sweep there is no worker."""
+    """In a worker: Ctrl-C is for the sweep, which waits for the run under way; without the sweep there is no worker.
+
+    What the sweep may not touch, its workers may not.
+    """
+    confine_child()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError, RunError
 from unspool.results.result import COUNTS
 from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY
@@ -99,7 +100,9 @@ class Store:
 
     def parts(self) -> list[Path]:
         """The files of the dataset, in the order in which they were written."""
-        return sorted(each for each in (self.folder / RUNS).glob("part-*.parquet") if _PART.fullmatch(each.name))
+        return sorted(
+            each for each in readable_folder(self.folder / RUNS).glob("part-*.parquet") if _PART.fullmatch(each.name)
+        )
 
     def keys(self, *, failed: bool = True) -> set[str]:
         """The keys of the runs that are there; without `failed`, of those that have no error."""
@@ -150,7 +153,7 @@ class Store:
     def facts(self) -> dict[str, Any]:
         """What the sweep is about."""
         try:
-            found = json.loads((self.folder / _FACTS).read_text(encoding="utf-8"))
+            found = json.loads((readable_folder(self.folder) / _FACTS).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"{self.folder}: is not the folder of a sweep; expected {_FACTS} in it") from error
         assert isinstance(found, dict)
@@ -160,7 +163,7 @@ class Store:
         """One row a run, in the order of the plan."""
         parts = self.parts()
         rows = _joined(parts) if parts else pl.DataFrame(schema={KEY: pl.String, ERROR: pl.String})
-        plan = self.folder / _PLAN
+        plan = readable_folder(self.folder) / _PLAN
         if not plan.is_file():
             return rows.sort(KEY)
         order = pl.read_parquet(plan).with_row_index("place")

@@ -14,6 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from unspool.confinement.roots import readable
 from unspool.errors import UnknownName
 from unspool.model.profile import (
     Delay,
@@ -157,7 +158,7 @@ def _trace(fields: Fields, folder: str, *, kind: str | None) -> Profile | None:
         field = "trace" if fields.has("trace") and not fields.has("filename") else "filename"
     name = fields.text(field, "the name of a file, from the folder of the workload")
     path = os.path.normpath(os.path.join(folder, name))
-    if name and not os.path.isfile(path):
+    if name and not os.path.isfile(readable(path)):
         fields.complain(field, f"{field} is {told(name)}, but there is no file {path}; check the path")
     return Trace(kind, path)
 

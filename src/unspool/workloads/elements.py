@@ -17,6 +17,7 @@ from xml.sax.xmlreader import AttributesImpl
 from defusedxml import DefusedXmlException
 from defusedxml.sax import parse
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnitError, UnknownName, shown
 
 __all__ = ["Element", "elements_of", "read_elements", "unknown"]
@@ -118,7 +119,7 @@ def read_elements(path: str | os.PathLike[str], expected: str) -> Element:
     """The outermost element of an XML file; `expected` says for complaints what the file should be."""
     file = os.fspath(path)
     try:
-        with open(file, "rb") as stream:
+        with open(readable(file), "rb") as stream:
             content = stream.read()
     except FileNotFoundError:
         raise InputError(f"{file}: there is no such file; expected {expected}") from None

@@ -14,6 +14,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, cast
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, RunError
 
 __all__ = [
@@ -43,6 +44,7 @@ def told_of_reading(listener: Callable[[int, int], None]) -> Iterator[None]:
 @contextmanager
 def opened(path: AnyPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked if it is gzip whatever its name; whatever goes wrong is an `InputError`."""
+    readable(path)
     try:
         # Readers open a file twice, to tell its format and to read it; a pipe would lose what was read first.
         if Path(path).is_fifo() or Path(path).is_char_device():

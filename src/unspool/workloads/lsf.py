@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import Workload, rejected_table
 from unspool.units import counted
@@ -126,7 +127,7 @@ def _files(path: AnyPath, counts: Counter[tuple[str, str]]) -> list[Path]:
     folder = Path(path)
     if not folder.is_dir():
         return [folder]
-    found = [file for file in folder.iterdir() if file.name.startswith("lsb.acct") and file.is_file()]
+    found = [file for file in readable(folder).iterdir() if file.name.startswith("lsb.acct") and file.is_file()]
     files = [file for file in found if file.stat().st_size]
     if not files:
         raise InputError(f"{path}: is a folder without records in an lsb.acct; expected a file, or LSF's logdir")

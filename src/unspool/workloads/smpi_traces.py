@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName, shown
 from unspool.workloads.smpi_actions import READERS, Arguments, Found
 
@@ -141,7 +142,7 @@ def _worded(path: str) -> Iterator[tuple[int, list[str]]]:
 def _lines(path: str) -> Iterable[str]:
     """All lines of a file, the last one too where no end of line follows it."""
     try:
-        with open(path, "rb") as file:
+        with open(readable(path), "rb") as file:
             data = file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

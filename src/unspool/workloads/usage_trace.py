@@ -6,6 +6,7 @@ import math
 from functools import lru_cache
 from pathlib import Path
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, shown
 
 __all__ = ["Phase", "read_usage_trace"]
@@ -41,7 +42,7 @@ def read_usage_trace(path: str) -> tuple[tuple[Phase, ...], ...]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return readable(path).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
         raise InputError(f"{path}: is no text; expected a usage trace") from None
     except OSError as error:

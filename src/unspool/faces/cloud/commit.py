@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
 from unspool.platforms.catalogue import Catalogue
@@ -39,7 +40,7 @@ def commitments_in(
     region: str | None = None,
 ) -> Commitments:
     """The cheapest commitments for the bill in a folder; its own region, unless another is named."""
-    path = Path(folder)
+    path = readable_folder(Path(folder))
     missing = [name for name in _NEEDED if not (path / name).is_file()]
     if missing:
         raise InputError(f"{path}: has no {missing[0]}; expected the folder of a bill, as `unspool cost -o OUT` writes")

@@ -12,6 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 import polars as pl
 
+from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError
 from unspool.faces.cloud.commit import read_commitments, write_commitment_files
 from unspool.faces.cloud.config import CostConfig
@@ -94,7 +95,7 @@ def _write_journal(costs: Costs, folder: Path) -> None:
 
 def read_costs(folder: Path) -> Costs:
     """The costs that a folder holds."""
-    if not (folder / _RUN).is_file():
+    if not (readable_folder(folder) / _RUN).is_file():
         raise InputError(f"{folder}: an earlier version wrote it, without {_RUN}: run `unspool cost` again")
     try:
         told = json.loads((folder / _RUN).read_text(encoding="utf-8"))

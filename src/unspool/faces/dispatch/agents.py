@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from unspool.confinement.roots import readable
 from unspool.engine.state import Array
 from unspool.errors import InputError
 from unspool.faces.dispatch.dispatchers import active_workers, admitting
@@ -258,7 +259,7 @@ class _Agent:
     def _restore(self, path: Path) -> None:
         torch = self._torch
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(readable(path), allow_pickle=False) as file:
                 told, kept = json.loads(file["told"].tobytes()), loaded(torch, file["torch"])
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such file; expected one that save wrote") from None

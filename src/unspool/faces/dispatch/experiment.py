@@ -12,6 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName, UnspoolError, shown
 from unspool.faces.dispatch.drive import Parts
 from unspool.faces.dispatch.loading import check_interface, find_class, foreign_of, made, told
@@ -214,7 +215,7 @@ def read_experiment(path: str | os.PathLike[str], *, compat: str | None = None) 
 def _loaded(file: Path) -> tuple[Any, dict[str, int]]:
     """The content of a file, and the line of each key and of each entry of its lists."""
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = readable(file).read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{file}: there is no such file; {_EXPECTED}") from None
     except (OSError, ValueError) as error:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from unspool.confinement.roots import readable
 from unspool.errors import InputError
 from unspool.faces.dispatch.simdex import Job, RefJob
 from unspool.policies.learning.features import Features, Sample
@@ -311,7 +312,7 @@ class NetworkCategory:
 def _read_pairs(path: Path) -> list[tuple[str, str]]:
     expected = "expected the columns tlgroup_id;exercise_id"
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with readable(path).open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file, delimiter=";"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}); {expected}") from error

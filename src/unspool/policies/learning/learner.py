@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from unspool.confinement.roots import readable
 from unspool.engine.state import Array
 from unspool.errors import InputError
 from unspool.policies.learning.features import Features, Sample, seconds_of
@@ -302,7 +303,7 @@ class Learner:
     def load(self, path: str | os.PathLike[str]) -> None:
         """Take what was learnt from a file that `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as kept:
+            with np.load(readable(path), allow_pickle=False) as kept:
                 arrays = {name: kept[name] for name in kept.files}
             told = json.loads(arrays.pop("told").tobytes())
         except FileNotFoundError:
