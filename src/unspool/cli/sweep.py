@@ -16,6 +16,7 @@ from unspool.cli.output import Announcement, note, print_json, print_table, prin
 from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, RunError, UnknownName
 from unspool.report.shown import amount
+from unspool.storage import replace_text, scratch_folder
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
@@ -151,11 +152,9 @@ def _first_figure(grid: Grid) -> str | None:
 
 def _estimate(grid: Grid, processes: int, *, as_json: bool) -> int:
     """Make a few runs far apart, the first twice because it compiles, and tell what all would take."""
-    from tempfile import TemporaryDirectory
-
     total = len(grid) if grid.search is None else grid.search.trials * (grid.total // grid.points)
-    with TemporaryDirectory() as folder, Announcement("making a few runs …"):
-        inputs = Inputs(Path(folder))
+    with scratch_folder() as folder, Announcement("making a few runs …"):
+        inputs = Inputs(folder)
         places = [0, *(at * (grid.total - 1) // _TRIED for at in range(_TRIED + 1))]
         began = perf_counter()
         rows = [run_task(inputs.task(grid.run_at(at))) for at in places][1:]
@@ -189,8 +188,9 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     table = ranking(runs, by, facts["design"], facts["blocks"], maximise=is_maximised)
     with Announcement(f"writing {folder / 'sweep.html'} …"):
         try:
-            (folder / "ranking.csv").write_text(
-                table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank")).write_csv(), encoding="utf-8"
+            replace_text(
+                folder / "ranking.csv",
+                table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank")).write_csv(),
             )
             if report:
                 write_sweep_page(runs, facts, folder / "sweep.html", command)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from unspool.storage import make_folder, move, replace_text
 from unspool.studio.look import PROGRAM, Look
 from unspool.studio.uploads import Upload
 from unspool.studio.workers import Workers, told_by
@@ -23,22 +24,20 @@ class Looks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._workers = Workers(_AT_ONCE)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
 
     def begin(self, upload: Upload) -> None:
         """Look at an upload, unless that was done or is going on."""
         place = self._place(upload)
         if (place / _FOUND).is_file() or (place / _FAULT).is_file() or self._workers.state(place.name) is not None:
             return
-        place.mkdir(exist_ok=True)
+        make_folder(place)
 
         def done(code: int | None) -> None:
             if code == 0:
-                (place / "stdout.txt").rename(place / _FOUND)
+                move(place / "stdout.txt", place / _FOUND)
             elif code is not None:
-                fault = place / f"{_FAULT}.partial"
-                fault.write_text(told_by(place, code), encoding="utf-8")
-                fault.rename(place / _FAULT)
+                replace_text(place / _FAULT, told_by(place, code))
 
         self._workers.start(place.name, [msgspec.json.encode(upload).decode()], place, done, PROGRAM)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 
 from unspool.errors import InputError
+from unspool.storage import make_folder, move, remove, remove_folder, replacing, write_bytes, write_text
 from unspool.studio.uploads import ID
 from unspool.studio.workers import Workers, tail, told_by
 from unspool.sweep.store import Store
@@ -67,7 +67,7 @@ class Runs:
         self._is_closing = False
         self._known: dict[str, Run] = {}
         self._ends: dict[str, _End] = {}
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
 
     def start(
         self, face: str, title: str, log: str, log_id: str, arguments: Iterable[str], files: Mapping[str, str],
@@ -79,13 +79,13 @@ class Runs:
         run = Run(id, face, title, log, log_id, time.time(), words, settings, page.replace("OUT", RESULT), dict(form))
         place, beside = self.folder / id, self.folder / f"{id}.partial"
         try:
-            beside.mkdir()
+            make_folder(beside, new=True)
             for name, text in files.items():
-                (beside / name).write_text(text, encoding="utf-8")
-            (beside / _META).write_bytes(msgspec.json.encode(run))
-            beside.rename(place)
+                write_text(beside / name, text)
+            write_bytes(beside / _META, msgspec.json.encode(run))
+            move(beside, place)
         except OSError as error:
-            shutil.rmtree(beside, ignore_errors=True)
+            remove_folder(beside)
             raise InputError(f"the run cannot be begun: {error.strerror or error}") from error
         self._begin(run, words)
         return run
@@ -146,14 +146,14 @@ class Runs:
         if not self.can_go_on(run):
             raise InputError("this run cannot go on where it ended; change it and run it again")
         self._ends.pop(run.id, None)
-        (self.place(run) / _END).unlink(missing_ok=True)
+        remove(self.place(run) / _END)
         self._begin(run, (*run.arguments, "--resume"))
 
     def remove(self, run: Run) -> None:
         """Forget a run that has ended, and delete its folder."""
         if self.state(run).state in ACTIVE:
             raise InputError("this run has not ended; cancel it first")
-        shutil.rmtree(self.place(run), ignore_errors=True)
+        remove_folder(self.place(run))
         self._known.pop(run.id, None)
         self._ends.pop(run.id, None)
 
@@ -195,7 +195,8 @@ class Runs:
             end = _End("failed", self.plain(told_by(self.place(run), code)), time.time())
         self._ends[id] = end
         try:
-            (self.place(run) / _END).write_bytes(msgspec.json.encode(end))
+            with replacing(self.place(run) / _END) as file:
+                file.write(msgspec.json.encode(end))
         except OSError:
             return  # the disk is full, or the folder is gone: it is still known until the studio stops
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import stat
 import time
 import zipfile
@@ -20,6 +19,7 @@ from typing import IO, Any
 import msgspec
 
 from unspool.errors import InputError, shown
+from unspool.storage import make_folder, move, remove, remove_folder, replacing, write_bytes, writing
 from unspool.units import format_bytes
 from unspool.workloads.files import opened
 from unspool.workloads.sample import RECODEX_REFS, RECODEX_SAMPLE, SAMPLE
@@ -76,7 +76,7 @@ class Uploads:
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self.folder = folder
         self.most_bytes = most_bytes
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
 
     def all(self, kind: str | None = None) -> list[Upload]:
         """All of a kind: the newest first, samples last."""
@@ -105,34 +105,35 @@ class Uploads:
         place = self.folder / f"{id}.partial"
         data = place / _DATA
         try:
-            data.mkdir(parents=True)
+            make_folder(data, new=True)
             path = data / _safe(name)
             size = self._copy(content, path, name)
             path = self._opened(path, kind, name)
             final = self.folder / id / path.relative_to(place)
             upload = Upload(id, kind, shown(_last(name), 200) or "file", str(final), size, time.time())
-            (place / _META).write_bytes(msgspec.json.encode(upload))
-            place.rename(self.folder / id)
+            write_bytes(place / _META, msgspec.json.encode(upload))
+            move(place, self.folder / id)
         except OSError as error:
             raise InputError(f"{shown(name)}: cannot be kept: {error.strerror or error}") from error
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            remove_folder(place)
         return upload
 
     def read_as(self, upload: Upload, format: str, columns: tuple[str, ...]) -> Upload:
         """Remember how a log is to be read."""
         changed = msgspec.structs.replace(upload, format=format, columns=columns)
-        (self.folder / upload.id / _META).write_bytes(msgspec.json.encode(changed))
+        with replacing(self.folder / upload.id / _META) as file:
+            file.write(msgspec.json.encode(changed))
         return changed
 
     def remove(self, upload: Upload) -> None:
         """Forget an upload and its file."""
         if not upload.is_sample:
-            shutil.rmtree(self.folder / upload.id, ignore_errors=True)
+            remove_folder(self.folder / upload.id)
 
     def _copy(self, content: IO[bytes], path: Path, name: str) -> int:
         size = 0
-        with path.open("xb") as file:
+        with writing(path, new=True) as file:
             while block := content.read(_BLOCK):
                 size += len(block)
                 if size > self.most_bytes:
@@ -154,7 +155,7 @@ class Uploads:
                 raise InputError(f"{shown(name)}: a zip is only taken for a log with its parts; unpack it first")
             folder = path.parent / "unpacked"
             _unpack(path, folder, most, name)
-            path.unlink()
+            remove(path)
             path = _log_in(folder, name)
         _refuse_traces(path, name)
         return path
@@ -213,10 +214,10 @@ def _unpack(path: Path, into: Path, most: int, name: str) -> None:
                 _refuse_entry(entry, name)
                 target = into / entry.filename
                 if entry.is_dir():
-                    target.mkdir(parents=True, exist_ok=True)
+                    make_folder(target)
                     continue
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with packed.open(entry) as source, target.open("xb") as file:
+                make_folder(target.parent)
+                with packed.open(entry) as source, writing(target, new=True) as file:
                     while block := source.read(_BLOCK):
                         left -= len(block)
                         if left < 0:

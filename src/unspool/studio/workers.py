@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from unspool.storage import writing
 from unspool.studio.lifeline import FOLLOWED
 
 __all__ = ["COMMAND_LINE", "Workers", "tail", "told_by"]
@@ -80,7 +81,7 @@ class Workers:
     ) -> None:
         code: int | None = None
         try:
-            with (folder / "stdout.txt").open("wb") as out, (folder / "stderr.txt").open("wb") as err:
+            with writing(folder / "stdout.txt") as out, writing(folder / "stderr.txt") as err:
                 command = [sys.executable, "-P", "-c", FOLLOWED + program, *arguments]
                 process = self._begun(id, command, folder, out, err)
                 if process is not None:

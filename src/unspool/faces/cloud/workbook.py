@@ -15,6 +15,7 @@ from unspool.faces.cloud.sheets import ROW, Floats, Layout
 from unspool.metrics.cost import wait_bins
 from unspool.results.commitments import Commitments
 from unspool.results.costs import Costs
+from unspool.storage import writing
 from unspool.units import format_number, name_duration
 
 __all__ = ["SHEETS", "needs_xlsxwriter", "write_workbook"]
@@ -53,7 +54,9 @@ def write_workbook(costs: Costs, settings: CostConfig, path: Path) -> None:
     import xlsxwriter
 
     assert costs.commitments is not None
-    with xlsxwriter.Workbook(str(path), {"nan_inf_to_errors": True}) as book:
+    # In memory, or it would have files of its own in the folder of the system for such.
+    options = {"nan_inf_to_errors": True, "in_memory": True}
+    with writing(path) as file, xlsxwriter.Workbook(file, options) as book:
         sheets = {name: book.add_worksheet(name, _as_written()) for name in SHEETS}
         styles = {
             "bold": book.add_format({"bold": True}),
