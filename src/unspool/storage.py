@@ -28,9 +28,9 @@ except ImportError:  # a system without such locks: what is left is then never r
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
-    "AnyPath", "Written", "blame", "make_folder", "move", "partial_folder", "put_in_place", "read_bytes", "remove",
-    "remove_empty", "remove_folder", "replace_text", "replacing", "scratch_file",
-    "scratch_folder", "sync_folder", "take_lock", "try_folder", "write_bytes", "write_text", "writing",
+    "AnyPath", "Written", "blame", "is_ours", "make_folder", "move", "partial_folder", "put_in_place", "read_own",
+    "remove", "remove_empty", "remove_folder", "replace_text", "replacing", "scratch_file", "scratch_folder",
+    "sync_folder", "take_lock", "try_folder", "write_bytes", "write_text", "writing",
 ]  # fmt: skip
 
 AnyPath = str | os.PathLike[str]
@@ -42,6 +42,7 @@ _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}  # no fault of the 
 _LOCK = "lock"  # in a partial folder
 _LONGEST = 99  # characters of a name that stand in that of a partial folder
 _SHUT = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _AT_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
@@ -61,7 +62,7 @@ class Written(io.BufferedWriter):
     def __init__(self, descriptor: int, path: AnyPath) -> None:
         super().__init__(io.FileIO(descriptor, "wb"))
         self.path = os.fspath(path)
-        self.trouble: OSError | None = None
+        self.trouble: BaseException | None = None
 
     def write(self, content: Any, /) -> int:
         """Write bytes."""
@@ -90,7 +91,7 @@ class Written(io.BufferedWriter):
         try:
             _step(step, self.path)
             yield
-        except OSError as error:
+        except BaseException as error:  # interrupts too, of which libraries make errors of their own
             self.trouble = self.trouble or error
             raise
 
@@ -109,12 +110,16 @@ def _whole(file: Written) -> Iterator[Written]:
     """Close a file at the end, and raise what went wrong with it in place of what others made of that."""
     try:
         yield file
-        file.close()
+        if file.trouble is None:  # else nobody said so, and it is raised here
+            file.close()
     except BaseException as error:
         file.discard()
-        if file.trouble is not None and file.trouble is not error and isinstance(error, Exception):
-            raise file.trouble from error
-        raise
+        if file.trouble is None or file.trouble is error:
+            raise
+        raise file.trouble from error
+    if file.trouble is not None:
+        file.discard()
+        raise file.trouble
 
 
 @contextmanager
@@ -158,10 +163,19 @@ def replace_text(path: AnyPath, text: str) -> None:
         file.write(text.encode("utf-8", "replace"))
 
 
-def read_bytes(path: AnyPath) -> bytes:
-    """What a file holds."""
+def read_own(path: AnyPath) -> bytes:
+    """What a plain file holds that is ours alone; of any other a `PermissionError`."""
     _step("read", path)
-    return Path(path).read_bytes()
+    descriptor = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | _SHUT)
+    with open(descriptor, "rb") as file:
+        if not is_ours(os.fstat(descriptor)):
+            raise PermissionError(errno.EPERM, "belongs to somebody else, or others may change it", os.fspath(path))
+        return file.read()
+
+
+def is_ours(found: os.stat_result) -> bool:
+    """Whether a file or folder belongs to this user, and nobody else may change it."""
+    return not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
 
 
 def make_folder(path: AnyPath, *, new: bool = False, mode: int = 0o777) -> None:
@@ -244,11 +258,13 @@ def partial_folder(path: AnyPath) -> Iterator[Path]:
     _remove_left(target)
     beside, lock = _locked_folder(target)
     try:
-        new = beside / "new"
-        make_folder(new, new=True)
-        yield new
+        try:
+            new = beside / "new"
+            make_folder(new, new=True)
+            yield new
+        finally:
+            remove_folder(beside)
     finally:
-        remove_folder(beside)
         os.close(lock)
 
 
@@ -348,7 +364,7 @@ def _remove_left_folder(beside: Path, target: Path) -> None:
 @contextmanager
 def _taken_over(path: AnyPath) -> Iterator[None]:
     """Hold the lock of somebody who is no more; an `OSError` if that cannot be known."""
-    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | _SHUT)
+    descriptor = os.open(path, os.O_RDWR | _NO_LINK | _SHUT)
     try:
         if _lock(descriptor) is not True:
             raise BlockingIOError(errno.EAGAIN, "is in use", os.fspath(path))

@@ -28,8 +28,8 @@ _COMPILED_FOLDERS = ("engine", "policies", "simulation")
 
 
 def source_digest(package: Path = _PACKAGE) -> str:
-    """A digest of all sources that hold compiled functions, and of the Numba version."""
-    digest = hashlib.sha256(version("numba").encode())
+    """A digest of all sources that hold compiled functions, and of the versions of Numba and of its compiler."""
+    digest = hashlib.sha256(f"{version('numba')} {version('llvmlite')}".encode())
     for folder in _COMPILED_FOLDERS:
         for source in sorted((package / folder).rglob("*.py")):
             digest.update(source.relative_to(package).as_posix().encode())
@@ -85,4 +85,7 @@ def _compile(function: Callable[P, R], inline: str, nogil: bool = False) -> Call
 
 def is_cached() -> bool:
     """Whether an earlier process left machine code of these sources on disk."""
-    return any(cache_folder().glob(f"*{SUFFIX}"))
+    try:
+        return any(cache_folder().glob(f"*{SUFFIX}"))
+    except OSError:  # which is told when it is read
+        return False

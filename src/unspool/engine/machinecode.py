@@ -4,13 +4,14 @@ Numba's own cache trusts its files: one that was cut off ends in an error, one w
 names them by the path of the sources, so that each copy of the project compiles anew, and two processes that compile
 at once may mix up their entries. Here a file is named by what it holds, begins with a checksum, and replaces an older
 one in a single step. What is damaged is removed and compiled again; where nothing can be written, nothing is kept.
+Machine code is code: none is loaded from a file or a folder that belongs to somebody else or that others may change.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import marshal
-import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from numba.core import caching, compiler, serialize
+
+from unspool.storage import is_ours, make_folder, read_own, remove, replacing
 
 __all__ = ["SUFFIX", "KeptCode", "why_not_kept"]
 
@@ -56,10 +59,13 @@ class KeptCode(_FunctionCache):  # type: ignore[misc]
         if not self._enabled:
             return None
         key = self._index_key(sig, target_context.codegen())
-        kept = _read(self._file(key))
-        if kept is None or kept[0] != key:
+        file = self._file(key)
+        try:
+            kept = _read(file)
+            return None if kept is None or kept[0] != key else _rebuild(target_context, *kept[1])
+        except Exception:  # whatever the content of another version makes it stumble over
+            _forget(file)
             return None
-        return _rebuild(target_context, *kept[1])
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if it can be kept."""
@@ -71,7 +77,7 @@ class KeptCode(_FunctionCache):  # type: ignore[misc]
     def flush(self) -> None:
         """Forget what is on disk for this function."""
         for file in self._folder.glob(f"{self._name}-*{SUFFIX}"):
-            file.unlink(missing_ok=True)
+            _forget(file)
 
     def _file(self, key: Any) -> Path:
         mine = self._py_func.__code__
@@ -91,29 +97,39 @@ def _digest_of(source: str) -> str | None:
 
 
 def _read(file: Path) -> Any:
-    """What a file holds, or None if there is none or it is not whole; that one is removed."""
+    """What a file holds, or None if there is none that may be loaded; one that is not whole is removed."""
     try:
-        content = file.read_bytes()
-    except OSError:
+        if not is_ours(file.parent.stat()):
+            raise PermissionError(errno.EPERM, "belongs to somebody else, or others may change it")
+        content = read_own(file)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _troubles.setdefault(str(file.parent), _told(file, error))
         return None
     if hashlib.sha256(memoryview(content)[_CHECKSUM:]).digest() != content[:_CHECKSUM]:
-        with suppress(OSError):
-            file.unlink()
+        _forget(file)
         return None
     return pickle.loads(memoryview(content)[_CHECKSUM:])
 
 
 def _write(file: Path, content: bytes) -> None:
     """Write a file in one step. What goes wrong is remembered, and no reason to fail."""
-    folder = str(file.parent)
-    if folder in _troubles:
+    if str(file.parent) in _troubles:
         return
-    beside = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside.write_bytes(hashlib.sha256(content).digest() + content)
-        beside.replace(file)
+        make_folder(file.parent, mode=0o700)
+        with replacing(file, mode=0o600) as kept:
+            kept.write(hashlib.sha256(content).digest())
+            kept.write(content)
     except OSError as error:
-        _troubles[folder] = f"{folder}: {error.strerror or error}"
-        with suppress(OSError):
-            beside.unlink()
+        _troubles[str(file.parent)] = _told(file, error)
+
+
+def _forget(file: Path) -> None:
+    with suppress(OSError):
+        remove(file)
+
+
+def _told(file: Path, error: OSError) -> str:
+    return f"{file.parent}: {error.strerror or error}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from unspool.faces.cloud.sheets import ROW, Floats, Layout
 from unspool.metrics.cost import wait_bins
 from unspool.results.commitments import Commitments
 from unspool.results.costs import Costs
-from unspool.storage import writing
+from unspool.storage import write_bytes
 from unspool.units import format_number, name_duration
 
 __all__ = ["SHEETS", "needs_xlsxwriter", "write_workbook"]
@@ -55,8 +56,8 @@ def write_workbook(costs: Costs, settings: CostConfig, path: Path) -> None:
 
     assert costs.commitments is not None
     # In memory, or it would have files of its own in the folder of the system for such.
-    options = {"nan_inf_to_errors": True, "in_memory": True}
-    with writing(path) as file, xlsxwriter.Workbook(file, options) as book:
+    content = BytesIO()
+    with xlsxwriter.Workbook(content, {"nan_inf_to_errors": True, "in_memory": True}) as book:
         sheets = {name: book.add_worksheet(name, _as_written()) for name in SHEETS}
         styles = {
             "bold": book.add_format({"bold": True}),
@@ -77,6 +78,7 @@ def write_workbook(costs: Costs, settings: CostConfig, path: Path) -> None:
         for name in SHEETS[1:-1]:
             sheets[name].protect()
         sheets["CostSummary"].activate()
+    write_bytes(path, content.getvalue())
 
 
 def _as_written() -> type:
