@@ -66,6 +66,8 @@ class Written(io.BufferedWriter):
 
     def write(self, content: Any, /) -> int:
         """Write bytes."""
+        if self.closed:
+            raise ValueError("write to closed file")
         with self._noting("write"):
             return super().write(content)
 
@@ -315,7 +317,7 @@ def _locked_folder(target: Path) -> tuple[Path, int]:
             try:
                 _step("open", beside / _LOCK)
                 descriptor = os.open(beside / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SHUT, 0o600)
-            except OSError:
+            except BaseException:
                 remove_folder(beside)
                 raise
             if _lock(descriptor) is not False and beside.exists():

@@ -1,14 +1,20 @@
 """Whatever step of a verb fails, the old result or the new one is there and whole, and one sentence says why."""
 
+import os
 import shutil
 
+import polars as pl
 import pytest
 from tests.cli.faulty_verbs import VERBS, left, put, set_up
 from tests.faults import FAULTS, KILLED, STOPPED, Nth, Recorded, called, faulty, is_alike, tree
+from tests.sweep.tiny import thread_place
 
 from unspool.platforms.catalogue import read_catalogue
+from unspool.sweep import read_runs
+from unspool.sweep.store import PASSING
 
 SAMPLED = 6  # faults of each verb that are tried by default
+MOST = None if os.environ.get("UNSPOOL_TEST_EVERY_FAULT") else 60  # and in the slow tests, evenly spread
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +112,75 @@ def test_a_step_that_fails_leaves_the_old_result_or_the_new_one(case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", VERBS, indirect=True)
-def test_every_step_that_fails_leaves_the_old_result_or_the_new_one(case):
-    for at in case.points:
-        for fault in FAULTS:
-            case.fail(at, fault)
+def test_many_steps_that_fail_leave_the_old_result_or_the_new_one(case):
+    faults = [(at, fault) for at in case.points for fault in FAULTS]
+    for at, fault in faults if MOST is None else faults[:: len(faults) // MOST | 1]:
+        case.fail(at, fault)
+
+
+class Sweep:
+    """A sweep that is begun, or goes on where half of its rows are missing."""
+
+    def __init__(self, inputs, kept, capsys):
+        self.folder, self.half, self.capsys = inputs / "s", kept / "half", capsys
+        with faulty(Recorded()) as recorded:
+            assert self.sweep() == 0, capsys.readouterr().err
+        self.rows = self.read()
+        self.begun = points_of(recorded.steps)
+        shutil.copytree(self.folder, self.half)
+        for part in (self.half / "runs").iterdir():
+            pl.read_parquet(part).head(2).write_parquet(part)
+        self.put_half()
+        with faulty(Recorded()) as recorded:
+            assert self.sweep("--resume") == 0, capsys.readouterr().err
+        assert self.read().equals(self.rows)
+        self.resumed = points_of(recorded.steps)
+
+    def sweep(self, *more):
+        return called(("sweep", "g.toml", "-o", "s", *more))
+
+    def read(self):
+        return read_runs(self.folder).drop(PASSING)
+
+    def put_half(self):
+        shutil.rmtree(self.folder)
+        shutil.copytree(self.half, self.folder)
+
+    def fail(self, at, fault, *, resume):
+        self.put_half() if resume else shutil.rmtree(self.folder, ignore_errors=True)
+        self.capsys.readouterr()
+        with faulty(Nth(at, fault)) as nth:
+            code = self.sweep(*(["--resume"] if resume else []))
+        said = self.capsys.readouterr().err
+        where = f"{fault} at step {at} ({nth.hit}): {code}, {said}"
+        assert code in {KILLED: (-9,), STOPPED: (130,)}.get(fault, (0, 1)), where
+        assert code != 1 or said.splitlines()[-1].startswith("unspool: "), where
+        assert "report what" not in said, where
+        is_there = (self.folder / "sweep.json").exists()
+        assert is_there or not resume, where
+        assert self.sweep(*(["--resume"] if is_there else [])) == 0, self.capsys.readouterr().err
+        assert self.read().equals(self.rows), where
+        assert [path for path in left(self.folder) if "inputs" not in path.parts] == [], where
+
+
+@pytest.fixture
+def swept(inputs, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("unspool.cli.sweep.local_place", lambda processes: thread_place())
+    monkeypatch.chdir(inputs)
+    shutil.rmtree(inputs / "s", ignore_errors=True)
+    return Sweep(inputs, tmp_path, capsys)
+
+
+def test_a_sweep_goes_on_after_a_step_that_failed(swept):
+    for resume, points in ((False, swept.begun), (True, swept.resumed)):
+        for number in range(SAMPLED):
+            fault = FAULTS[(number + resume) % len(FAULTS)]
+            swept.fail(points[number * (len(points) - 1) // (SAMPLED - 1)], fault, resume=resume)
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_on_after_any_step_that_failed(swept):
+    for resume, points in ((False, swept.begun), (True, swept.resumed)):
+        faults = [(at, fault) for at in points for fault in FAULTS]
+        for at, fault in faults if MOST is None else faults[:: len(faults) // MOST | 1]:
+            swept.fail(at, fault, resume=resume)
