@@ -110,7 +110,7 @@ def test_cache_that_cannot_be_written_costs_a_note_and_nothing_more(program, tmp
 def test_run_says_once_that_compiled_code_is_not_kept_and_goes_on(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "log.csv").write_text("submit_time,run_time,cores\n0,10,1\n")
-    program = "from unspool.cli.app import main; main()"
+    program = "from unspool.cli import main; main()"
     ended = subprocess.run(
         [sys.executable, "-c", program, "run", "log.csv", "-p", "4", "--json"], cwd=tmp_path, capture_output=True,
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file")}, text=True, timeout=600,

@@ -11,8 +11,10 @@ import _thread
 import signal
 import sys
 from threading import Timer
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import NoReturn
+
+from unspool.cli import CUT_SHORT
 
 __all__ = ["Interrupts"]
 
@@ -25,6 +27,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.came = False
         self._otherwise = sys.unraisablehook
+        self._uncaught = sys.excepthook
 
     def listen(self) -> None:
         """Begin. Where Ctrl-C is ignored, as for jobs in the background, it still is."""
@@ -32,11 +35,21 @@ class Interrupts:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._interrupt)
         sys.unraisablehook = self._raise_again
+        sys.excepthook = self._tell_uncaught
 
     def stop(self) -> None:
-        """The run is over: do not disturb its end, where nobody would catch anything."""
+        """The run is over, and nobody would catch anything: from here on an interrupt ends the process at once."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            if signal.getsignal(number) == self._interrupt:
+                signal.signal(number, signal.SIG_DFL)
         sys.unraisablehook = self._otherwise
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _tell_uncaught(self, kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        """A second interrupt, while the first one is told."""
+        if issubclass(kind, KeyboardInterrupt):
+            sys.stderr.write(f"unspool: {CUT_SHORT}\n")
+        else:
+            self._uncaught(kind, error, at)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:
         self.came = True

@@ -18,7 +18,7 @@ from unspool.studio.lifeline import FOLLOWED
 
 __all__ = ["COMMAND_LINE", "Workers", "tail", "told_by"]
 
-COMMAND_LINE = "from unspool.cli.app import main; main()"
+COMMAND_LINE = "from unspool.cli import main; main()"
 """What a worker runs, unless it is told something else."""
 
 _GRACE_S = 5.0
