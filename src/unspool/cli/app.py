@@ -159,6 +159,10 @@ def run_command(arguments: Sequence[str] | None = None, interrupts: Interrupts |
         if isinstance(error, KeyboardInterrupt) or (interrupts is not None and interrupts.came):
             return _complain(CUT_SHORT, INTERRUPTED)
         return _told(error)
+    except SystemExit as ended:
+        if traceback.extract_tb(ended.__traceback__)[-1].name != "on_broken_pipe":
+            raise
+        return DONE  # Rich, where nobody reads help any more
     return int(code or DONE)
 
 
@@ -223,7 +227,10 @@ def _usage(error: CycloptsError) -> str:
 
 
 def _complain(sentence: str, code: int, *, is_one_line: bool = True) -> int:
-    sys.stderr.write(f"unspool: {shown(sentence, _LONGEST) if is_one_line else sentence}\n")
+    try:
+        sys.stderr.write(f"unspool: {shown(sentence, _LONGEST) if is_one_line else sentence}\n")
+    except BrokenPipeError:
+        forget(sys.stderr)
     return code
 
 

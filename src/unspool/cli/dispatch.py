@@ -16,6 +16,7 @@ from unspool.cli.output import (
     counted,
     note,
     print_json,
+    print_text,
     reading,
     where_written,
 )
