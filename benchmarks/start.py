@@ -26,7 +26,7 @@ print((memory("VmHWM") - before) / jobs)
 
 def seconds(arguments, repeats=5, **environment):
     """Wall seconds of `unspool ARGUMENTS` in a process of its own, the best of some repeats."""
-    command = [sys.executable, "-c", "from unspool.cli.app import main; main()", *arguments]
+    command = [sys.executable, "-c", "from unspool.cli import main; main()", *arguments]
     best = float("inf")
     for _ in range(repeats):
         began = time.perf_counter()

@@ -11,7 +11,7 @@ from pathlib import Path
 HOLDING = """
 import os, sys, time
 words, folder = sys.orig_argv, os.environ.get("UNSPOOL_TEST_HOLD", "")
-if "-P" in words and "unspool.cli.app" in " ".join(words) and os.path.exists(os.path.join(folder, "hold")):
+if "-P" in words and "unspool.cli" in " ".join(words) and os.path.exists(os.path.join(folder, "hold")):
     mark = os.path.join(folder, str(os.getpid()))
     open(mark, "w").close()
     while os.path.exists(os.path.join(folder, "hold")):
@@ -37,7 +37,7 @@ class Server:
         """Start it, again on the same folder; the address is another each time."""
         paths = [str(self.hooks), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "UNSPOOL_TEST_HOLD": str(self.hooks)}
-        command = [sys.executable, "-c", "from unspool.cli.app import main; main()", "studio", str(self.folder)]
+        command = [sys.executable, "-c", "from unspool.cli import main; main()", "studio", str(self.folder)]
         self.process = subprocess.Popen(
             [*command, *self._options],
             stdout=subprocess.PIPE,

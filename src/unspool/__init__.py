@@ -5,10 +5,10 @@ Importing this loads neither Numba nor Polars; a name is loaded when it is first
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as `typing` has it, without importing it: the command line is to hear interrupts soon
 if TYPE_CHECKING:
+    from typing import Any
+
     from unspool.errors import DecisionError, InputError, RunError, UnspoolError
     from unspool.model.network import Contention
     from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
@@ -61,6 +61,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'unspool' has no attribute '{name}'")
+    from importlib import import_module
+
     value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value

@@ -385,7 +385,7 @@ def test_debug_shows_the_traceback_of_a_policy_that_fails(unspool, write):
 
 # True processes: signals, pipes, colours.
 
-COMMAND = (sys.executable, "-c", "from unspool.cli.app import main; main()")
+COMMAND = (sys.executable, "-c", "from unspool.cli import main; main()")
 SLOW = """
 import time
 from unspool import WakeAt

@@ -14,7 +14,7 @@ from tests.faces.protocol_build import Talk, order
 from unspool.faces.batsim.protocol.begins import Terms
 from unspool.faces.batsim.running import Settings, run_batsim
 
-UNSPOOL = (sys.executable, "-c", "from unspool.cli.app import main; main()")
+UNSPOOL = (sys.executable, "-c", "from unspool.cli import main; main()")
 PLATFORM = """<?xml version='1.0'?>
 <platform version="4.1"><zone id="z" routing="Full">
 <host id="h0" speed="1Gf"/><host id="h1" speed="1Gf"/><host id="h2" speed="1Gf"/>

@@ -15,7 +15,7 @@ from unspool.errors import InputError, RunError
 from unspool.studio.figures import ranked
 from unspool.studio.kept import private_folder, written
 from unspool.studio.looks import Looks
-from unspool.studio.rules import Rules, environment, machine_code, rules_here
+from unspool.studio.rules import Rules, environment, rules_here
 from unspool.studio.runs import Runs
 from unspool.studio.unpack import _unpacked, most_unpacked
 from unspool.studio.uploads import Uploads
@@ -90,15 +90,10 @@ def test_what_is_told_first_names_what_holds():
 
 
 def test_workers_load_what_the_user_compiled_and_leave_it_as_it_is(tmp_path, monkeypatch):
-    own = tmp_path / "own" / "numba-1"
-    own.mkdir(parents=True)
-    (own / "f.code").write_text("machine code")
+    own, code = tmp_path / "own", tmp_path / "studio"
     monkeypatch.setattr("unspool.studio.rules.cache_folder", lambda: own)
-    for _ in range(2):
-        code = machine_code(tmp_path / "studio")
-    assert (code / "numba-1" / "f.code").read_text() == "machine code"
     told = environment(Rules(GIB, 60, code), tmp_path / "run", ())
-    assert told["NUMBA_CACHE_DIR"] == str(code)
+    assert (told["NUMBA_CACHE_DIR"], told["UNSPOOL_MORE_CODE"]) == (str(code), str(own))
     assert str(own) not in str(told).partition('"writes"')[2].partition("]")[0]
 
 

@@ -118,7 +118,7 @@ def test_ctrl_c_ends_a_sweep_whose_rows_are_written(tmp_path):
     (tmp_path / "g.toml").write_text(
         f'replicas = 100000\n[run]\nworkload = "{log}"\nplatform = 16\nthin = 0.8\n[grid]\npolicy = ["fcfs", "easy"]\n'
     )
-    code = "from unspool.cli.app import main; main()"
+    code = "from unspool.cli import main; main()"
     command = [sys.executable, "-c", code, "sweep", "g.toml", "-o", "s", "-j", "1"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
     while process.poll() is None and not list((tmp_path / "s" / "runs").glob("part-*")):

@@ -87,7 +87,7 @@ def test_what_slurm_refuses_is_told_in_a_sentence(jobqueue, tmp_path, monkeypatc
     commands(tmp_path, monkeypatch, sbatch)
     (tmp_path / "g.toml").write_text(f'[run]\nworkload = "{write_longer_log(tmp_path)}"\nplatform = 16\n')
     words = [word for option in options for word in ("--option", option)]
-    command = [sys.executable, "-c", "from unspool.cli.app import main; main()", "sweep", "g.toml", "--slurm", *words]
+    command = [sys.executable, "-c", "from unspool.cli import main; main()", "sweep", "g.toml", "--slurm", *words]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
     assert ended.returncode == 2
     assert f"unspool: --slurm: {told}" in ended.stderr

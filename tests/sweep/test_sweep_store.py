@@ -1,5 +1,6 @@
 """The dataset: whole files only, a key counts once, one writer."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 from tests.sweep.tiny import LOG, thread_place, write_log
 
+from unspool import storage
 from unspool.errors import InputError, RunError
 from unspool.sweep import grid_of, run_sweep
 from unspool.sweep.store import Store
@@ -52,7 +54,7 @@ def test_only_the_runs_of_the_plan_are_given_in_its_order(tmp_path):
 
 def test_what_was_left_half_written_is_removed(tmp_path):
     store = filled(tmp_path / "s", [row("a")])
-    left = tmp_path / "s" / "runs" / ".part-00000001.parquet.partial"
+    left = tmp_path / "s" / "runs" / ".part-00000001.parquet.0123abcd.part"
     left.write_bytes(b"PAR1 half")
     with store.opened():
         store.add([row("b")])
@@ -100,11 +102,14 @@ def test_a_damaged_part_is_named(tmp_path):
         store.keys()
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full to write to")
-def test_a_full_disk_leaves_what_was_there_whole_and_says_what_to_do(tmp_path):
+def test_a_full_disk_leaves_what_was_there_whole_and_says_what_to_do(tmp_path, monkeypatch):
+    def full(step, path):
+        if step == "write":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     store = filled(tmp_path / "s", [row("a")])
-    with store.opened():
-        os.symlink("/dev/full", tmp_path / "s" / "runs" / ".part-00000001.parquet.partial")
+    with store.opened(), monkeypatch.context() as patch:
+        patch.setattr(storage, "fault", full)
         store.add([row("b")])
         with pytest.raises(RunError, match="make room, then say --resume"):
             store.flush()

@@ -10,14 +10,15 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
+from unspool.cli import CUT_SHORT, INTERRUPTED, main
 from unspool.cli.interrupts import Interrupts
+from unspool.cli.output import forget
 from unspool.errors import InputError, InputErrors, UnspoolError, shown
 
-__all__ = ["app", "main", "run_command"]
+__all__ = ["app", "main", "mend_streams", "run_command"]
 
-DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, WRONG_INPUT = 0, 1, 2
 _DEBUG = "UNSPOOL_DEBUG"
-_CUT_SHORT = "interrupted: what was not yet whole is not kept"
 _LONGEST = 1000  # characters of a complaint
 _OF_BATSIM_5 = frozenset({
     "-L", "-S", "-l", "--config", "--ee", "--energy-host", "--energy-link", "--external-events", "--gen-config",
@@ -139,34 +140,38 @@ app.command("unspool.cli.plugins:plugins", name="plugins", help="List policies, 
 app.register_install_completion_command(name="--install-completion", help="Install completion for your shell.")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 the run failed, 2 wrong usage or input that cannot be used."""
-    interrupts = Interrupts(lambda: _complain(_CUT_SHORT, INTERRUPTED))
-    interrupts.listen()
+def mend_streams() -> None:
+    """Have streams to write to, whatever the caller did to them."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as with >&-
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it lives as long as the process)
         getattr(sys, name).reconfigure(errors="backslashreplace")  # a locale without our letters is no reason to fail
-    try:
-        code = run_command(arguments, interrupts)
-        interrupts.stop()
-    except KeyboardInterrupt:  # it came while something else was told
-        code = _complain(_CUT_SHORT, INTERRUPTED)
-    sys.exit(code)
 
 
 def run_command(arguments: Sequence[str] | None = None, interrupts: Interrupts | None = None) -> int:
     """The same without leaving: returns the exit code."""
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        _flush()
         _note_machine_code()
     except (Exception, KeyboardInterrupt) as error:
         # What was cut short by an interrupt that nobody could catch may have failed in any way.
         if isinstance(error, KeyboardInterrupt) or (interrupts is not None and interrupts.came):
-            return _complain(_CUT_SHORT, INTERRUPTED)
+            return _complain(CUT_SHORT, INTERRUPTED)
         return _told(error)
+    except SystemExit as ended:
+        if traceback.extract_tb(ended.__traceback__)[-1].name != "on_broken_pipe":
+            raise
+        return DONE  # Rich, where nobody reads help any more
     return int(code or DONE)
+
+
+def _flush() -> None:
+    """Write what is still in memory; that nobody reads it any more, as behind `head`, is no fault of ours."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_streams()
 
 
 def _note_machine_code() -> None:
@@ -191,9 +196,8 @@ def _told(error: Exception) -> int:
             return _complain(str(error), WRONG_INPUT)
         case UnspoolError():
             return _complain(str(error), FAILED)
-        case BrokenPipeError():
-            _forget_streams()
-            return FAILED
+        case BrokenPipeError() if _forget_streams():
+            return DONE
         case MemoryError():
             return _complain("not enough memory for this log on this platform", FAILED)
         case OSError():
@@ -223,15 +227,20 @@ def _usage(error: CycloptsError) -> str:
 
 
 def _complain(sentence: str, code: int, *, is_one_line: bool = True) -> int:
-    sys.stderr.write(f"unspool: {shown(sentence, _LONGEST) if is_one_line else sentence}\n")
+    try:
+        sys.stderr.write(f"unspool: {shown(sentence, _LONGEST) if is_one_line else sentence}\n")
+    except BrokenPipeError:
+        forget(sys.stderr)
     return code
 
 
-def _forget_streams() -> None:
-    """Nobody listens any more: let Python's own flush at exit go nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+def _forget_streams() -> bool:
+    """Let Python's own flush at exit go nowhere, of streams that cannot be written; whether there were any."""
+    broken = []
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
-            os.dup2(nowhere, stream.fileno())
+            forget(stream)
+            broken.append(stream)
+    return bool(broken)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from unspool.cli.output import (
     counted,
     note,
     print_json,
+    print_text,
     reading,
     where_written,
 )
@@ -132,7 +132,7 @@ def dispatch(
     if json:
         print_json(json_summary(run))
     else:
-        sys.stdout.write(text)
+        print_text(text, end="")
     if out is not None:
         note(where_written(out, report=has_report))
     return 0

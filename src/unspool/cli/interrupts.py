@@ -15,10 +15,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from threading import Event, Thread, Timer
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import NoReturn
+
+from unspool.cli import CUT_SHORT, INTERRUPTED
 
 __all__ = ["Interrupts"]
 
@@ -30,12 +31,11 @@ _HEARD = (signal.SIGINT, signal.SIGTERM)
 class Interrupts:
     """Raises KeyboardInterrupt for each; `came` says whether there was one."""
 
-    def __init__(self, give_up: Callable[[], int]) -> None:
-        """`give_up` says that the run was cut short where nothing can be raised, and returns the exit code."""
+    def __init__(self) -> None:
         self.came = False
         self._is_raised = Event()
-        self._give_up = give_up
         self._otherwise = sys.unraisablehook
+        self._uncaught = sys.excepthook
 
     def listen(self) -> None:
         """Begin. Where Ctrl-C is ignored, as for jobs in the background, it still is."""
@@ -43,16 +43,26 @@ class Interrupts:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._interrupt)
         sys.unraisablehook = self._raise_again
+        sys.excepthook = self._tell_uncaught
         told, self._tells = socket.socketpair()
         self._tells.setblocking(False)
         signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
         Thread(target=self._watch, args=(told,), daemon=True).start()
 
     def stop(self) -> None:
-        """The run is over: do not disturb its end, where nobody would catch anything."""
+        """The run is over, and nobody would catch anything: from here on an interrupt ends the process at once."""
         signal.set_wakeup_fd(-1)
+        for number in _HEARD:
+            if signal.getsignal(number) == self._interrupt:
+                signal.signal(number, signal.SIG_DFL)
         sys.unraisablehook = self._otherwise
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _tell_uncaught(self, kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        """A second interrupt, while the first one is told."""
+        if issubclass(kind, KeyboardInterrupt):
+            sys.stderr.write(f"unspool: {CUT_SHORT}\n")
+        else:
+            self._uncaught(kind, error, at)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:
         self.came = True
@@ -63,7 +73,9 @@ class Interrupts:
         """End the process if a signal came and Python does not get a turn to raise anything."""
         while number := told.recv(1):
             if number[0] in _HEARD and not self._is_raised.wait(_MOST_S):
-                os._exit(self._give_up())
+                sys.stderr.write(f"unspool: {CUT_SHORT}\n")
+                sys.stderr.flush()
+                os._exit(INTERRUPTED)
 
     def _raise_again(self, dropped: sys.UnraisableHookArgs) -> None:
         if not issubclass(dropped.exc_type, KeyboardInterrupt):

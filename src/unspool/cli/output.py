@@ -7,10 +7,10 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -20,8 +20,8 @@ from unspool.errors import shown
 from unspool.units import counted, format_duration
 
 __all__ = [
-    "Announcement", "Progress", "compiling_announcement", "counted", "note", "pace_s", "print_json", "print_table",
-    "print_text", "reading", "where_written",
+    "Announcement", "Progress", "compiling_announcement", "counted", "forget", "note", "pace_s", "print_json",
+    "print_table", "print_text", "reading", "where_written",
 ]  # fmt: skip
 
 _SHOW_AFTER_S = 2.0
@@ -57,9 +57,19 @@ def print_table(
     print_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def print_text(text: str) -> None:
-    """A line on stdout."""
-    sys.stdout.write(text + "\n")
+def print_text(text: str, end: str = "\n") -> None:
+    """A line on stdout; where nobody reads any more, as behind `head`, the verb goes on without."""
+    try:
+        sys.stdout.write(text + end)
+    except BrokenPipeError:
+        forget(sys.stdout)
+
+
+def forget(stream: TextIO) -> None:
+    """Nobody listens any more: let what is written go nowhere, also what Python writes at the end of the process."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def print_json(content: object) -> None:
@@ -69,7 +79,13 @@ def print_json(content: object) -> None:
 
 def note(text: str) -> None:
     """A line on stderr."""
-    sys.stderr.write(shown(text, _LONGEST) + "\n")
+    _say(shown(text, _LONGEST) + "\n")
+
+
+def _say(text: str) -> None:
+    with suppress(BrokenPipeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def where_written(out: object, *, report: bool) -> str:
@@ -141,8 +157,7 @@ class Progress:
         left = format_duration(round((total - done) / rate)) if done else "unknown"
         shares = [f"{number / self._per_unit:,.0f}" for number in (done, total, rate)]
         text = f"{self._what}: {shares[0]} of {shares[1]} {self._unit}, {shares[2]} {self._unit}/s, {left} left"
-        sys.stderr.write(f"\r\x1b[2K{text}" if self._is_live else text + "\n")
-        sys.stderr.flush()
+        _say(f"\r\x1b[2K{text}" if self._is_live else text + "\n")
         self._due = now if self._is_live else now + (_LINE_EVERY_S if self._pace_s is None else self._pace_s)
         self._on_screen = self._is_live
 
@@ -155,8 +170,7 @@ class Progress:
     def clear(self) -> None:
         """Wipe the line."""
         if self._on_screen:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+            _say("\r\x1b[2K")
             self._on_screen = False
 
 

@@ -18,6 +18,7 @@ from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, RunError, UnknownName
 from unspool.report.shown import amount
 from unspool.results.spreadsheet import write_csv
+from unspool.storage import replacing, scratch_folder
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
@@ -198,11 +199,9 @@ def _first_figure(grid: Grid) -> str | None:
 
 def _estimate(grid: Grid, processes: int, vetting: Vetting, *, as_json: bool) -> int:
     """Make a few runs far apart, the first twice because it compiles, and tell what all would take."""
-    from tempfile import TemporaryDirectory
-
     total = len(grid) if grid.search is None else grid.search.trials * (grid.total // grid.points)
-    with TemporaryDirectory() as folder, Announcement("making a few runs …"):
-        inputs = Inputs(Path(folder), vet=vetting)
+    with scratch_folder() as folder, Announcement("making a few runs …"):
+        inputs = Inputs(folder, vet=vetting)
         places = [0, *(at * (grid.total - 1) // _TRIED for at in range(_TRIED + 1))]
         began = perf_counter()
         rows = [run_task(inputs.task(grid.run_at(at))) for at in places][1:]
@@ -238,7 +237,8 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     with Announcement(f"writing {folder / 'sweep.html'} …"):
         try:
             figures = table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank"))
-            write_csv(figures, folder / "ranking.csv")
+            with replacing(folder / "ranking.csv") as file:
+                write_csv(figures, file)
             if report:
                 write_sweep_page(runs, facts, folder / "sweep.html", command)
         except OSError as error:

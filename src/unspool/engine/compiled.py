@@ -18,18 +18,20 @@ from numba import njit
 
 from unspool.engine.machinecode import SUFFIX, KeptCode
 
-__all__ = ["cache_folder", "compiled", "inlined", "is_cached", "source_digest", "unlocked"]
+__all__ = ["MORE_CODE", "cache_folder", "compiled", "inlined", "is_cached", "source_digest", "unlocked"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+MORE_CODE = "UNSPOOL_MORE_CODE"
+"""The environment variable with another folder of machine code, which is read and never written."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 _COMPILED_FOLDERS = ("engine", "policies", "simulation")
 
 
 def source_digest(package: Path = _PACKAGE) -> str:
-    """A digest of all sources that hold compiled functions, and of the Numba version."""
-    digest = hashlib.sha256(version("numba").encode())
+    """A digest of all sources that hold compiled functions, and of the versions of Numba and of its compiler."""
+    digest = hashlib.sha256(f"{version('numba')} {version('llvmlite')}".encode())
     for folder in _COMPILED_FOLDERS:
         for source in sorted((package / folder).rglob("*.py")):
             digest.update(source.relative_to(package).as_posix().encode())
@@ -43,6 +45,12 @@ def cache_folder() -> Path:
     given = os.environ.get("NUMBA_CACHE_DIR")
     base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "unspool"
     return base / f"numba-{source_digest()}"
+
+
+@cache
+def _folders_to_read() -> tuple[Path, ...]:
+    given = os.environ.get(MORE_CODE)
+    return (Path(given),) if given else ()
 
 
 def _home() -> Path:
@@ -79,10 +87,13 @@ def _compile(function: Callable[P, R], inline: str, nogil: bool = False) -> Call
     except (TypeError, KeyError):
         made = decorate(inline=inline, nogil=nogil)(function)
     if made is not function:  # else nothing is compiled
-        made._cache = KeptCode(function, cache_folder())
+        made._cache = KeptCode(function, cache_folder(), _folders_to_read())
     return cast(Callable[P, R], made)
 
 
 def is_cached() -> bool:
     """Whether an earlier process left machine code of these sources on disk."""
-    return any(cache_folder().glob(f"*{SUFFIX}"))
+    try:
+        return any(any(folder.glob(f"*{SUFFIX}")) for folder in (cache_folder(), *_folders_to_read()))
+    except OSError:  # which is told when it is read
+        return False

@@ -4,22 +4,25 @@ Numba's own cache trusts its files: one that was cut off ends in an error, one w
 names them by the path of the sources, so that each copy of the project compiles anew, and two processes that compile
 at once may mix up their entries. Here a file is named by what it holds, begins with a checksum, and replaces an older
 one in a single step. What is damaged is removed and compiled again; where nothing can be written, nothing is kept.
+Machine code is code: none is loaded from a file or a folder that belongs to somebody else or that others may change.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import marshal
-import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from numba.core import caching, compiler, serialize
+
+from unspool.storage import is_ours, make_folder, read_own, remove, replacing
 
 __all__ = ["SUFFIX", "KeptCode", "why_not_kept"]
 
@@ -39,9 +42,11 @@ def why_not_kept() -> str | None:
 class KeptCode(_FunctionCache):  # type: ignore[misc]
     """What Numba asks for the machine code of one function."""
 
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+    def __init__(self, function: Callable[..., Any], folder: Path, more: Sequence[Path] = ()) -> None:
+        """Code is kept in a folder, and looked for in more of them, which stay as they are."""
         self._py_func = function
         self._folder = folder
+        self._folders = (folder, *more)
         self._name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
         self.enable()
 
@@ -56,29 +61,34 @@ class KeptCode(_FunctionCache):  # type: ignore[misc]
         if not self._enabled:
             return None
         key = self._index_key(sig, target_context.codegen())
-        kept = _read(self._file(key))
-        if kept is None or kept[0] != key:
-            return None
-        return _rebuild(target_context, *kept[1])
+        name = self._name_of(key)
+        for folder in self._folders:
+            try:
+                kept = _read(folder / name)
+                if kept is not None and kept[0] == key:
+                    return _rebuild(target_context, *kept[1])
+            except Exception:  # whatever the content of another version makes it stumble over
+                _forget(folder / name)
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if it can be kept."""
         if not self._enabled or any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
             return
         key = self._index_key(sig, data.codegen)
-        _write(self._file(key), _dumps((key, data._reduce())))
+        _write(self._folder / self._name_of(key), _dumps((key, data._reduce())))
 
     def flush(self) -> None:
         """Forget what is on disk for this function."""
         for file in self._folder.glob(f"{self._name}-*{SUFFIX}"):
-            file.unlink(missing_ok=True)
+            _forget(file)
 
-    def _file(self, key: Any) -> Path:
+    def _name_of(self, key: Any) -> str:
         mine = self._py_func.__code__
         source = _digest_of(mine.co_filename) or hashlib.sha256(marshal.dumps(mine)).hexdigest()
         signature, machine, code = key
         told = repr((sys.implementation.cache_tag, source, mine.co_firstlineno, str(signature), machine, code))
-        return self._folder / f"{self._name[-80:]}-{hashlib.sha256(told.encode()).hexdigest()[:24]}{SUFFIX}"
+        return f"{self._name[-80:]}-{hashlib.sha256(told.encode()).hexdigest()[:24]}{SUFFIX}"
 
 
 @cache
@@ -91,29 +101,39 @@ def _digest_of(source: str) -> str | None:
 
 
 def _read(file: Path) -> Any:
-    """What a file holds, or None if there is none or it is not whole; that one is removed."""
+    """What a file holds, or None if there is none that may be loaded; one that is not whole is removed."""
     try:
-        content = file.read_bytes()
-    except OSError:
+        if not is_ours(file.parent.stat()):
+            raise PermissionError(errno.EPERM, "belongs to somebody else, or others may change it")
+        content = read_own(file)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _troubles.setdefault(str(file.parent), _told(file, error))
         return None
     if hashlib.sha256(memoryview(content)[_CHECKSUM:]).digest() != content[:_CHECKSUM]:
-        with suppress(OSError):
-            file.unlink()
+        _forget(file)
         return None
     return pickle.loads(memoryview(content)[_CHECKSUM:])
 
 
 def _write(file: Path, content: bytes) -> None:
     """Write a file in one step. What goes wrong is remembered, and no reason to fail."""
-    folder = str(file.parent)
-    if folder in _troubles:
+    if str(file.parent) in _troubles:
         return
-    beside = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside.write_bytes(hashlib.sha256(content).digest() + content)
-        beside.replace(file)
+        make_folder(file.parent, mode=0o700)
+        with replacing(file, mode=0o600) as kept:
+            kept.write(hashlib.sha256(content).digest())
+            kept.write(content)
     except OSError as error:
-        _troubles[folder] = f"{folder}: {error.strerror or error}"
-        with suppress(OSError):
-            beside.unlink()
+        _troubles[str(file.parent)] = _told(file, error)
+
+
+def _forget(file: Path) -> None:
+    with suppress(OSError):
+        remove(file)
+
+
+def _told(file: Path, error: OSError) -> str:
+    return f"{file.parent}: {error.strerror or error}"

@@ -21,6 +21,7 @@ from unspool.report.shown import amount, duration, hours, money, percent
 from unspool.results.costs import Costs
 from unspool.results.rejection import warning_of, with_warning
 from unspool.results.store import versions
+from unspool.storage import replace_text
 from unspool.units import format_moment
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _EXTRAS = {"disks": "disk", "licences": "licence"}
 
 def write_cost_report(costs: Costs, path: Path) -> None:
     """Write the page to a file."""
-    path.write_text(cost_report(costs), encoding="utf-8", errors="replace")
+    replace_text(path, cost_report(costs))
 
 
 def cost_report(costs: Costs) -> str:

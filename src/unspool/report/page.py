@@ -13,13 +13,14 @@ from typing import Any
 from markupsafe import Markup
 
 from unspool.report.content import Page
+from unspool.storage import replace_text
 
 __all__ = ["filled", "write_page"]
 
 
 def write_page(page: Page, path: Path) -> None:
     """Write a page to a file."""
-    path.write_text(filled(page), encoding="utf-8", errors="replace")
+    replace_text(path, filled(page))
 
 
 def filled(page: Page) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import tomllib
 from collections.abc import Callable
 from importlib.metadata import version
@@ -22,8 +21,12 @@ from unspool.platforms.cluster import describe
 from unspool.results.rejection import SHARES
 from unspool.results.result import COUNTS, ENERGY_TABLES, TABLES, Result
 from unspool.results.spreadsheet import write_csv
+from unspool.storage import blame, make_folder, partial_folder, put_in_place, try_folder, write_text, writing
 
-__all__ = ["REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result"]
+__all__ = [
+    "REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result",
+    "write_table",
+]  # fmt: skip
 
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
 _POLICY, _DIGEST, _ORIGIN = "policy_version", "workload_digest", "workload_origin_unix_s"
@@ -67,9 +70,9 @@ def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
             raise InputError(f"{folder} exists; name another folder, or say --force to replace it")
     above = next(parent for parent in path.parents if os.path.lexists(parent))
     try:
-        Path(tempfile.mkdtemp(suffix=".partial", prefix=".", dir=above)).rmdir()
+        try_folder(above)
     except OSError as error:
-        raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
+        raise blame(error)(f"cannot write results to {folder}: {error.strerror}") from error
 
 
 def _strange(path: Path) -> str | None:
@@ -161,28 +164,14 @@ def write_folder(folder: str | os.PathLike[str], fill: Callable[[Path], None], *
     check_free(folder, force=force)
     path = Path(os.path.abspath(folder))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{path.name[:99]}.", suffix=".partial", dir=path.parent) as beside:
-            new, old = Path(beside, "new"), Path(beside, "old")
-            new.mkdir()
+        make_folder(path.parent)
+        with partial_folder(path) as new:
             fill(new)
             check_free(folder, force=force)
-            _swap(new, path, old)
+            put_in_place(new, path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise RunError(f"cannot write results to {folder}: {getattr(error, 'strerror', None) or error}") from error
     return Path(folder)
-
-
-def _swap(new: Path, path: Path, old: Path) -> None:
-    """Put a folder in the place of another, which is kept until that is done."""
-    if path.exists():
-        path.rename(old)
-    try:
-        new.rename(path)
-    except BaseException:
-        if old.exists() and not path.exists():
-            old.rename(path)
-        raise
 
 
 def versions() -> dict[str, str]:
@@ -193,15 +182,15 @@ def versions() -> dict[str, str]:
 def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
     """Write the files of one result into an existing folder."""
     began = perf_counter()
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     for name in (*TABLES, *ENERGY_TABLES, *(("network_use",) if len(result.network_use) else ())):
         table = getattr(result, name)
         if table is None:
             continue
-        table.write_parquet(folder / f"{name}.parquet")
+        write_table(table, folder / f"{name}.parquet")
         if csv:
-            write_csv(table, folder / f"{name}.csv")
-    (folder / "run.toml").write_text(tomli_w.dumps(dict(result.config)), encoding="utf-8", errors="replace")
+            write_table(table, folder / f"{name}.csv")
+    write_text(folder / "run.toml", tomli_w.dumps(dict(result.config)))
     write_json(folder / "platform.json", describe(result.platform))
     told = {
         **versions(), _POLICY: result.policy_version, _DIGEST: result.workload_digest, _ORIGIN: result.origin_unix_s,
@@ -211,7 +200,13 @@ def write_result(result: Result, folder: Path, *, csv: bool = False) -> None:
     write_json(folder / "summary.json", result.summary)
 
 
+def write_table(table: pl.DataFrame, path: Path) -> None:
+    """Write a table as its name says: Parquet, or CSV for people."""
+    with writing(path) as file:
+        table.write_parquet(file) if path.suffix == ".parquet" else write_csv(table, file)
+
+
 def write_json(path: Path, content: object) -> None:
     """Write readable JSON."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8", errors="replace")
+    write_text(path, text + "\n")

@@ -89,7 +89,7 @@ def make_app(folder: Path, token: str, port: int, *, workers: int, most_bytes: i
             Route("/compare", compare),
             Route("/compare", compare_start, methods=["POST"]),
         ],
-        exception_handlers={UnspoolError: _complain, TooLarge: _too_large, 404: _missing},
+        exception_handlers={UnspoolError: _complain, OSError: _broken, TooLarge: _too_large, 404: _missing},
         lifespan=lifespan,
     )
     app.state.studio = studio
@@ -98,6 +98,11 @@ def make_app(folder: Path, token: str, port: int, *, workers: int, most_bytes: i
 
 def _complain(request: Request, error: Exception) -> Response:
     return problem(request, str(error), 400)
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    reason = getattr(error, "strerror", None) or error
+    return problem(request, f"The studio's folder cannot be written ({reason}); make room there and try again.", 507)
 
 
 def _too_large(request: Request, _: Exception) -> Response:

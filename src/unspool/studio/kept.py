@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from unspool.storage import make_folder
+
 __all__ = ["LARGE", "is_plain", "private_folder", "written"]
 
 _SMALL = 8 << 20
@@ -14,7 +16,7 @@ LARGE = 64 << 20
 
 def private_folder(path: Path) -> Path:
     """A folder that is there now, for this user alone, whatever the umask."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(path, mode=0o700)
     path.chmod(0o700)
     return path
 

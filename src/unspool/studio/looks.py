@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from unspool.storage import move, replace_text
 from unspool.studio.kept import private_folder, written
 from unspool.studio.look import PROGRAM, Look
 from unspool.studio.uploads import Upload
@@ -34,11 +35,9 @@ class Looks:
 
         def done(code: int | None) -> None:
             if code == 0:
-                (place / "stdout.txt").rename(place / _FOUND)
+                move(place / "stdout.txt", place / _FOUND)
             elif code is not None:
-                fault = place / f"{_FAULT}.partial"
-                fault.write_text(told_by(place, code), encoding="utf-8")
-                fault.rename(place / _FAULT)
+                replace_text(place / _FAULT, told_by(place, code))
 
         told = msgspec.json.encode(upload).decode()
         self._workers.start(place.name, [told], place, done, PROGRAM, reads=[upload.folder], cpu_s=_MOST_S)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +13,11 @@ import msgspec
 
 from unspool.confinement.roots import ROOTS
 from unspool.confinement.worker import CONFINEMENT, Confinement, Held
-from unspool.engine.compiled import cache_folder
+from unspool.engine.compiled import MORE_CODE, cache_folder
 from unspool.errors import RunError
-from unspool.studio.kept import private_folder
 from unspool.units import format_bytes, name_duration
 
-__all__ = ["TEMPORARY", "Rules", "environment", "least_memory", "machine_code", "rules_here"]
+__all__ = ["TEMPORARY", "Rules", "environment", "least_memory", "rules_here"]
 
 _PROBE = (
     "from unspool.confinement.worker import confine; held = confine(); import msgspec, unspool.cli.files; "
@@ -73,22 +71,6 @@ def least_memory() -> int:
     return max(half, 4 << 30)
 
 
-def machine_code(folder: Path) -> Path:
-    """A folder for the machine code of workers, with links to what this user has compiled before.
-
-    Machine code is loaded as it is. What a worker writes is therefore only ever loaded by other workers, which are
-    confined as it is; the user's own folder can be read by workers, and not written.
-    """
-    own = cache_folder()
-    place = private_folder(private_folder(folder) / own.name)
-    with suppress(OSError):
-        for file in own.iterdir():
-            beside = place / file.name
-            if file.is_file() and not os.path.lexists(beside):
-                beside.symlink_to(file)
-    return folder
-
-
 def rules_here(rules: Rules) -> Rules:
     """The rules with what holds here: the strongest means with which a worker of this installation still starts."""
     for landlock, namespace in ((True, True), (True, False), (False, False)):
@@ -135,7 +117,8 @@ def environment(
         return {**kept, **found}
     writes, given = [str(folder)], [str(path) for path in reads]
     if rules.code is not None:
-        found["NUMBA_CACHE_DIR"] = str(rules.code)
+        # Machine code is loaded as it is. What a worker writes is only ever loaded by others that are confined alike.
+        found |= {"NUMBA_CACHE_DIR": str(rules.code), MORE_CODE: str(cache_folder())}
         writes.append(str(rules.code))
     confinement = Confinement(
         (*given, str(cache_folder())), tuple(writes), rules.memory_bytes, min(rules.cpu_s, cpu_s or rules.cpu_s),

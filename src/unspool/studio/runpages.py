@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
+from unspool import storage
 from unspool.studio.figures import ranked, side_by_side
 from unspool.studio.kept import is_plain, written
 from unspool.studio.pages import form_of, seen, shown_page, studio_of
@@ -85,13 +86,15 @@ def zipped(request: Request) -> Response:
     """The folder of a run, packed."""
     studio, run = studio_of(request), _run(request)
     place = studio.runs.place(run)
-    handle, name = tempfile.mkstemp(suffix=".zip", dir=studio.folder)
-    with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as packed:
+    name = studio.folder / f"{secrets.token_hex(6)}.zip"
+    with (
+        storage.replacing(name, mode=0o600) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as packed,
+    ):
         for path in _files(place):
             packed.write(path, f"unspool-{run.id}/{path.relative_to(place).as_posix()}")
-    return FileResponse(
-        name, media_type="application/zip", filename=f"unspool-{run.id}.zip", background=BackgroundTask(os.unlink, name)
-    )  # fmt: skip
+    gone = BackgroundTask(storage.remove, name)
+    return FileResponse(name, media_type="application/zip", filename=f"unspool-{run.id}.zip", background=gone)
 
 
 def _files(folder: Path) -> Iterator[Path]:

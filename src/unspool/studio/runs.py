@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import msgspec
 
 from unspool.errors import InputError
+from unspool.storage import remove, remove_folder, replacing, write_text
 from unspool.studio.kept import is_plain, private_folder, written
 from unspool.studio.uploads import ID
 from unspool.studio.workers import Workers, tail, told_by
@@ -83,16 +83,15 @@ class Runs:
             id, face, title, log, log_id, time.time(), words, settings, page.replace("OUT", RESULT), dict(form),
             tuple(reads),
         )  # fmt: skip
-        place, beside = self.folder / id, self.folder / f"{id}.partial"
+        place = self.folder / id
         try:
             private_folder(place)
             for name, text in files.items():
-                (place / name).write_text(text, encoding="utf-8")
-            beside.write_bytes(msgspec.json.encode(run))
-            beside.rename(self._about(id))
+                write_text(place / name, text)
+            with replacing(self._about(id)) as file:
+                file.write(msgspec.json.encode(run))
         except OSError as error:
-            shutil.rmtree(place, ignore_errors=True)
-            beside.unlink(missing_ok=True)
+            remove_folder(place)
             raise InputError(f"the run cannot be begun: {error.strerror or error}") from error
         self._begin(run, words)
         return run
@@ -162,16 +161,16 @@ class Runs:
         if not self.can_go_on(run):
             raise InputError("this run cannot go on where it ended; change it and run it again")
         self._ends.pop(run.id, None)
-        self._end_of(run.id).unlink(missing_ok=True)
+        remove(self._end_of(run.id))
         self._begin(run, (*run.arguments, "--resume"))
 
     def remove(self, run: Run) -> None:
         """Forget a run that has ended, and delete its folder."""
         if self.state(run).state in ACTIVE:
             raise InputError("this run has not ended; cancel it first")
-        self._about(run.id).unlink(missing_ok=True)
-        self._end_of(run.id).unlink(missing_ok=True)
-        shutil.rmtree(self.place(run), ignore_errors=True)
+        remove(self._about(run.id))
+        remove(self._end_of(run.id))
+        remove_folder(self.place(run))
         self._known.pop(run.id, None)
         self._ends.pop(run.id, None)
 
@@ -213,7 +212,8 @@ class Runs:
             end = _End("failed", self.plain(told_by(self.place(run), code)), time.time())
         self._ends[id] = end
         try:
-            self._end_of(id).write_bytes(msgspec.json.encode(end))
+            with replacing(self._end_of(id)) as file:
+                file.write(msgspec.json.encode(end))
         except OSError:
             return  # the disk is full, or the folder is gone: it is still known until the studio stops
 

@@ -40,7 +40,7 @@ def serve(
 
     from unspool.studio.app import make_app
     from unspool.studio.kept import private_folder
-    from unspool.studio.rules import Rules, least_memory, machine_code, rules_here
+    from unspool.studio.rules import Rules, least_memory, rules_here
 
     os.umask(0o077)
     if os.pathsep in str(folder.resolve()):
@@ -58,7 +58,7 @@ def serve(
         try:
             if not folder.exists():
                 private_folder(folder)
-            code = machine_code(folder.resolve() / "code")
+            code = private_folder(folder.resolve() / "code")
             rules = rules_here(Rules(memory_bytes or least_memory(), cpu_s, code))
             app = make_app(folder, token, at, workers=workers, most_bytes=most_bytes, rules=rules)
         except OSError as error:

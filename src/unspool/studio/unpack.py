@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from unspool.errors import InputError, shown
+from unspool.storage import make_folder, remove, writing
 from unspool.units import format_bytes
 
 __all__ = ["PROGRAM", "is_packed", "main", "most_unpacked"]
@@ -67,7 +68,7 @@ def _unpacked(path: Path, kind: str, name: str, most: int) -> Path:
         raise InputError(f"{shown(name)}: a zip is only taken for a log with its parts; unpack it first")
     folder = path.parent / "unpacked"
     _unpack(path, folder, most, name)
-    path.unlink()
+    remove(path)
     return _log_in(folder, name)
 
 
@@ -103,10 +104,10 @@ def _unpack(path: Path, into: Path, most: int, name: str) -> None:
                 _refuse_entry(entry, name)
                 target = into / entry.filename
                 if entry.is_dir():
-                    target.mkdir(parents=True, exist_ok=True)
+                    make_folder(target)
                     continue
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with packed.open(entry) as source, target.open("xb") as file:
+                make_folder(target.parent)
+                with packed.open(entry) as source, writing(target, new=True) as file:
                     while block := source.read(_BLOCK):
                         left -= len(block)
                         if left < 0:

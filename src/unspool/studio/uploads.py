@@ -6,7 +6,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import time
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import IO
 import msgspec
 
 from unspool.errors import InputError, shown
+from unspool.storage import move, remove, remove_folder, replacing, write_bytes, writing
 from unspool.studio.kept import private_folder, written
 from unspool.studio.unpack import PROGRAM, is_packed
 from unspool.studio.workers import Workers, told_by
@@ -114,31 +114,32 @@ class Uploads:
             size = self._copy(content, path, name)
             path = self._opened(path, kind, name)
             for said in ("stdout.txt", "stderr.txt"):
-                (place / said).unlink(missing_ok=True)
+                remove(place / said)
             final = self.folder / id / path.relative_to(place)
             upload = Upload(id, kind, shown(_last(name), 200) or "file", str(final), size, time.time())
-            (place / _META).write_bytes(msgspec.json.encode(upload))
-            place.rename(self.folder / id)
+            write_bytes(place / _META, msgspec.json.encode(upload))
+            move(place, self.folder / id)
         except OSError as error:
             raise InputError(f"{shown(name)}: cannot be kept: {error.strerror or error}") from error
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            remove_folder(place)
         return upload
 
     def read_as(self, upload: Upload, format: str, columns: tuple[str, ...]) -> Upload:
         """Remember how a log is to be read."""
         changed = msgspec.structs.replace(upload, format=format, columns=columns)
-        (self.folder / upload.id / _META).write_bytes(msgspec.json.encode(changed))
+        with replacing(self.folder / upload.id / _META) as file:
+            file.write(msgspec.json.encode(changed))
         return changed
 
     def remove(self, upload: Upload) -> None:
         """Forget an upload and its file."""
         if not upload.is_sample:
-            shutil.rmtree(self.folder / upload.id, ignore_errors=True)
+            remove_folder(self.folder / upload.id)
 
     def _copy(self, content: IO[bytes], path: Path, name: str) -> int:
         size = 0
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with writing(path, new=True, mode=0o600) as file:
             while block := content.read(_BLOCK):
                 size += len(block)
                 if size > self.most_bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,15 +15,17 @@ from pathlib import Path
 from typing import IO
 
 from unspool.confinement.worker import CONFINED
+from unspool.storage import remove, remove_folder, writing
 from unspool.studio.kept import is_plain, private_folder
 from unspool.studio.lifeline import FOLLOWED
 from unspool.studio.rules import TEMPORARY, Rules, environment
 
 __all__ = ["COMMAND_LINE", "Workers", "tail", "told_by"]
 
-COMMAND_LINE = "from unspool.cli.app import main; main()"
+COMMAND_LINE = "from unspool.cli import main; main()"
 """What a worker runs, unless it is told something else."""
 
+_SAID = ("stdout.txt", "stderr.txt")
 _GRACE_S = 5.0
 _TAIL_BYTES = 1 << 16
 _LONGEST = 2000
@@ -105,13 +106,16 @@ class Workers:
         id, folder, code = work.id, work.folder, None
         try:
             private_folder(folder / TEMPORARY)
-            with _created(folder / "stdout.txt") as out, _created(folder / "stderr.txt") as err:
+            for name in _SAID:  # an earlier worker may have left a link there
+                remove(folder / name)
+            files = [writing(folder / name, new=True, mode=0o600) for name in _SAID]
+            with files[0] as out, files[1] as err:
                 process = self._begun(work, out, err)
                 if process is not None:
                     with process:  # until then its standard input is open, which tells it that we are there
                         code = process.wait()
         finally:
-            shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
+            remove_folder(folder / TEMPORARY)
             with self._lock:
                 was_ended = id in self._ended
                 self._ended.discard(id)
@@ -134,12 +138,6 @@ class Workers:
             )  # fmt: skip
             self._running[work.id] = process
             return process
-
-
-def _created(path: Path) -> IO[bytes]:
-    """A new file for this user alone, in place of one that an earlier worker may have left."""
-    path.unlink(missing_ok=True)
-    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:

@@ -22,6 +22,7 @@ from unspool.model.workload import REJECTED_SCHEMA, Workload
 from unspool.platforms.cluster import is_spec
 from unspool.plugins import available
 from unspool.results.store import versions
+from unspool.storage import make_folder, replacing
 from unspool.sweep.settings import RunSettings, policy_of, settings_of
 from unspool.trust import located as file_of_module
 from unspool.workloads import read_workload
@@ -122,8 +123,8 @@ class Inputs:
     def _arrow(self, log: Workload, mark: str, facts: str) -> Ref:
         path, beside = self.folder / f"log-{mark}.arrow", self.folder / f"log-{mark}.json"
         if not (path.exists() and beside.exists()):
-            _write(path, lambda to: log.table.rechunk().write_ipc(to, compression="uncompressed"))
-            _write(beside, lambda to: to.write_text(facts, encoding="utf-8"))
+            _write(path, lambda file: log.table.rechunk().write_ipc(file, compression="uncompressed"))
+            _write(beside, lambda file: file.write(facts.encode()))
         return Ref(str(path.absolute()), (str(beside.absolute()),))
 
     def _file(self, given: str) -> tuple[Ref, str]:
@@ -140,7 +141,7 @@ class Inputs:
                     content.append(block)
             path = self.folder / f"{mark.hexdigest()[:16]}-{source.name}"
             if not path.exists():
-                _write(path, lambda to: to.write_bytes(b"".join(content)))
+                _write(path, lambda file: file.write(b"".join(content)))
             self.files[given] = Ref(str(path.absolute())), mark.hexdigest()
         return self.files[given]
 
@@ -177,13 +178,11 @@ def _named(settings: RunSettings) -> dict[str, list[str]]:
 
 
 def _write(path: Path, write: Any) -> None:
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(partial)
-        os.replace(partial, path)
+        make_folder(path.parent)
+        with replacing(path) as file:
+            write(file)
     except (OSError, pl.exceptions.PolarsError) as error:
-        partial.unlink(missing_ok=True)
         raise RunError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from error
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ import polars as pl
 from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError, RunError
 from unspool.results.result import COUNTS
+from unspool.storage import blame, make_folder, remove, remove_empty, remove_folder, replacing, take_lock
 from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY
 
 __all__ = ["INPUTS", "PASSING", "RUNS", "Store", "read_runs"]
@@ -29,7 +29,8 @@ PASSING = (ELAPSED, HOST)
 
 _PART = re.compile(r"part-(\d{8})\.parquet")
 _PLAN, _FACTS, _LOCK = "plan.parquet", "sweep.json", ".lock"
-_INPUT = re.compile(r"log-[0-9a-f]{32}\.(arrow|json)|[0-9a-f]{16}-.+|\..+\.partial")
+_LEFT = re.compile(rf"\.{re.escape(_FACTS)}\.[0-9a-f]{{8}}\.part")
+_INPUT = re.compile(r"log-[0-9a-f]{32}\.(arrow|json)|[0-9a-f]{16}-.+|\..+\.part")
 _INTEGERS = {*COUNTS, "seed", "instances", "retries", "reclaimed", "peak_live_instances"}
 _FLUSH_S, _FLUSH_ROWS = 2.0, 20_000
 
@@ -62,8 +63,8 @@ class Store:
         if not self.folder.is_dir():
             return False
         inputs = self.folder / INPUTS
-        known = (RUNS, INPUTS, _LOCK, f".{_FACTS}.partial")
-        others = [each for each in self.folder.iterdir() if each.name not in known]
+        known = (RUNS, INPUTS, _LOCK)
+        others = [each for each in self.folder.iterdir() if each.name not in known and not _LEFT.fullmatch(each.name)]
         others += [each for each in inputs.glob("*") if not _INPUT.fullmatch(each.name)]
         return not others and not any((self.folder / RUNS).glob("*"))
 
@@ -74,16 +75,19 @@ class Store:
         A sweep that ends before it has written what it is about leaves nothing, so that it can be begun again.
         """
         was_there = self.folder.exists()
-        try:
-            (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / _LOCK).open("a")
-        except OSError as error:
-            raise InputError(f"cannot write results to {self.folder}: {error.strerror}") from error
-        with lock, ExitStack() as ending:
-            _take(lock, self.folder)
+        with ExitStack() as ending:
+            try:
+                make_folder(self.folder / RUNS)
+                is_ours = ending.enter_context(take_lock(self.folder / _LOCK))
+            except OSError as error:
+                raise blame(error)(f"cannot write results to {self.folder}: {error.strerror}") from error
+            if not is_ours:
+                raise InputError(
+                    f"{self.folder}: another sweep is writing there; wait for it, or name another folder: -o"
+                )
             ending.callback(self._clear, was_there=was_there)
-            for left in (self.folder / RUNS).glob(".*.partial"):
-                left.unlink()
+            for left in (self.folder / RUNS).glob(".*.part"):
+                remove(left)
             self._next = 1 + max((int(_PART.fullmatch(part.name)[1]) for part in self.parts()), default=-1)  # type: ignore[index]
             yield self
 
@@ -91,12 +95,12 @@ class Store:
         """Remove what was written of a sweep that did not begin."""
         if self.is_there or self.parts():
             return
-        shutil.rmtree(self.folder / INPUTS, ignore_errors=True)
+        remove_folder(self.folder / INPUTS)
         with suppress(OSError):
-            (self.folder / _LOCK).unlink()
-            (self.folder / RUNS).rmdir()
+            remove(self.folder / _LOCK)
+            remove_empty(self.folder / RUNS)
             if not was_there:
-                self.folder.rmdir()
+                remove_empty(self.folder)
 
     def parts(self) -> list[Path]:
         """The files of the dataset, in the order in which they were written."""
@@ -135,7 +139,7 @@ class Store:
         self._write(_joined(old), self.folder / RUNS / f"part-{self._next:08}.parquet")
         self._next += 1
         for part in old:
-            part.unlink()
+            remove(part)
 
     def write_plan(self, keys: Sequence[str]) -> None:
         """Which runs the sweep is made of, in order; rows of an earlier grid or of other versions are not."""
@@ -143,10 +147,9 @@ class Store:
 
     def write_facts(self, facts: Mapping[str, Any]) -> None:
         """What the sweep is about, for those who read the dataset."""
-        partial = self.folder / f".{_FACTS}.partial"
         try:
-            partial.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-            os.replace(partial, self.folder / _FACTS)
+            with replacing(self.folder / _FACTS) as file:
+                file.write(f"{json.dumps(facts, indent=2)}\n".encode())
         except OSError as error:
             raise _unwritten(self.folder, error) from error
 
@@ -170,17 +173,10 @@ class Store:
         return order.join(rows, on=KEY, how="inner", maintain_order="left").sort("place").drop("place")
 
     def _write(self, table: pl.DataFrame, path: Path) -> None:
-        partial = path.with_name(f".{path.name}.partial")
         try:
-            with partial.open("wb") as file:
+            with replacing(path, lasting=True) as file:
                 table.write_parquet(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-            _sync(path.parent)
         except (OSError, pl.exceptions.PolarsError) as error:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
             raise _unwritten(self.folder, error) from error
 
 
@@ -230,29 +226,6 @@ def _read(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
         raise InputError(
             f"{part}: is damaged ({error}); remove it and say --resume: its runs are made again"
         ) from error
-
-
-def _take(lock: Any, folder: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # no such locks there
-        return
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise InputError(
-            f"{folder}: another sweep is writing there; wait for it, or name another folder: -o"
-        ) from error
-
-
-def _sync(folder: Path) -> None:
-    """See to it that a name outlives a loss of power, where folders can be synchronised."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _unwritten(folder: Path, error: Exception) -> RunError:

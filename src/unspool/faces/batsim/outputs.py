@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from unspool.faces.batsim.tables import job_rows
 from unspool.model.workload import Workload
 from unspool.results.paje import state_count, write_paje
 from unspool.results.result import Result
+from unspool.storage import blame, make_folder, try_folder
 from unspool.workloads.files import replaced
 
 __all__ = [
@@ -92,9 +92,9 @@ def check_prefix(prefix: str) -> None:
     above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     try:
         # Only a try tells: permissions say nothing of /proc, of a disk that is full or mounted to be read.
-        Path(tempfile.mkdtemp(suffix=".part", prefix=".", dir=above)).rmdir()
+        try_folder(above)
     except OSError as error:
-        raise InputError(
+        raise blame(error)(
             f"-e {prefix}: {above} is no folder that files can be written to ({error.strerror}); name another prefix"
         ) from error
     for name in (*_CONTENTS, *_WITH_ENERGY, _TRACE):
@@ -106,9 +106,9 @@ def write_outputs(outputs: Outputs, prefix: str, *, states: bool = True) -> list
     """Write the files, those that are there replaced, and say which."""
     folder = prefixed_path(prefix, "jobs.csv").parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
-        raise InputError(f"-e {prefix}: {folder} cannot be made: {error.strerror}") from error
+        raise blame(error)(f"-e {prefix}: {folder} cannot be made: {error.strerror}") from error
     makers = {name: make for name, make in _CONTENTS.items() if states or name != _STATES}
     if outputs.consumed_energy is not None:
         makers |= _WITH_ENERGY

@@ -16,8 +16,8 @@ from unspool.platforms.catalogue import Catalogue
 from unspool.platforms.catalogue.plans import Ratios
 from unspool.results.commitments import Commitments, Offers, commitments_again, commitments_of, units_of
 from unspool.results.costs import Costs
-from unspool.results.spreadsheet import plain_texts, write_csv
-from unspool.results.store import write_folder, write_json
+from unspool.results.spreadsheet import plain_texts
+from unspool.results.store import write_folder, write_json, write_table
 
 __all__ = ["commitments_in", "read_commitments", "with_commitments", "write_commitment_files", "write_commitments"]
 
@@ -80,8 +80,8 @@ def _table(path: Path) -> pl.DataFrame:
 def write_commitment_files(found: Commitments, folder: Path) -> None:
     """`commitments.json`, `commitments.csv` and `commitment_curve.csv` into an existing folder."""
     write_json(folder / "commitments.json", found.summary)
-    write_csv(found.table, folder / "commitments.csv")
-    write_csv(found.curve, folder / "commitment_curve.csv")
+    write_table(found.table, folder / "commitments.csv")
+    write_table(found.curve, folder / "commitment_curve.csv")
 
 
 def write_commitments(found: Commitments, folder: str | os.PathLike[str], *, force: bool = False) -> Path:

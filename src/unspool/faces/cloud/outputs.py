@@ -26,8 +26,9 @@ from unspool.report import write_cost_report
 from unspool.report.setups import set_ups_report
 from unspool.results.costs import Costs
 from unspool.results.setups import SetUp
-from unspool.results.spreadsheet import plain_texts, write_csv
-from unspool.results.store import REPORT, versions, write_folder, write_json
+from unspool.results.spreadsheet import plain_texts
+from unspool.results.store import REPORT, versions, write_folder, write_json, write_table
+from unspool.storage import make_folder, write_text, writing
 
 __all__ = ["read_costs", "write_costs", "write_files", "write_set_ups"]
 
@@ -64,7 +65,7 @@ def write_files(costs: Costs, folder: Path, *, report: bool = True, workbook: Co
     }
     for name, table in tables.items():
         if table is not None:
-            write_csv(table, folder / f"{name}.csv")
+            write_table(table, folder / f"{name}.csv")
     write_json(folder / "summary.json", {**costs.summary, "notes": list(costs.notes)})
     if costs.commitments is not None:
         write_commitment_files(costs.commitments, folder)
@@ -82,8 +83,9 @@ def _write_journal(costs: Costs, folder: Path) -> None:
         "attempts": costs.attempts, "allocations": costs.allocations, "jobs": bill.jobs, "machines": bill.machines,
     }  # fmt: skip
     for name, table in journal.items():
-        table.write_parquet(folder / f"{name}.parquet")
-    np.savez(folder / _BY_HOUR, **{name: getattr(bill, name) for name in _ARRAYS})
+        write_table(table, folder / f"{name}.parquet")
+    with writing(folder / _BY_HOUR) as file:
+        np.savez(file, **{name: getattr(bill, name) for name in _ARRAYS})
     told = {
         "versions": versions(), **costs.origin, "memory_bins_gib": list(costs.memory_bins_gib),
         "run_time_bins_min": list(costs.run_time_bins_min), "unallocated_usd": bill.unallocated_usd,
@@ -149,13 +151,13 @@ def write_set_ups(
     """Write a comparison into a folder of its own: the table, a page, and what each set-up would have written."""
 
     def fill(into: Path) -> None:
-        write_csv(table, into / "comparison.csv")
+        write_table(table, into / "comparison.csv")
         write_json(into / "comparison.json", table.to_dicts())
         for each in set_ups:
-            (into / each.name).mkdir()
+            make_folder(into / each.name)
             write_files(each.costs, into / each.name, report=report)
         if report:
             page = set_ups_report(table, set_ups, log, command=command)
-            (into / REPORT).write_text(page, encoding="utf-8", errors="replace")
+            write_text(into / REPORT, page)
 
     return write_folder(folder, fill, force=force)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from unspool.faces.cloud.sheets import ROW, Floats, Layout
 from unspool.metrics.cost import wait_bins
 from unspool.results.commitments import Commitments
 from unspool.results.costs import Costs
+from unspool.storage import write_bytes
 from unspool.units import format_number, name_duration
 
 __all__ = ["SHEETS", "needs_xlsxwriter", "write_workbook"]
@@ -39,7 +41,7 @@ _SUMMARY_FUNCTIONS: tuple[tuple[str, Callable[[Floats], Any]], ...] = (
 
 
 # A text of a log stays a text: it is neither a formula nor a link.
-_OPTIONS = {"nan_inf_to_errors": True, "strings_to_formulas": False, "strings_to_urls": False}
+_OPTIONS = {"in_memory": True, "nan_inf_to_errors": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 
 def needs_xlsxwriter() -> None:
@@ -57,7 +59,9 @@ def write_workbook(costs: Costs, settings: CostConfig, path: Path) -> None:
     import xlsxwriter
 
     assert costs.commitments is not None
-    with xlsxwriter.Workbook(str(path), _OPTIONS) as book:
+    # In memory, or it would have files of its own in the folder of the system for such.
+    content = BytesIO()
+    with xlsxwriter.Workbook(content, _OPTIONS) as book:
         sheets = {name: book.add_worksheet(name, _as_written()) for name in SHEETS}
         styles = {
             "bold": book.add_format({"bold": True}),
@@ -78,6 +82,7 @@ def write_workbook(costs: Costs, settings: CostConfig, path: Path) -> None:
         for name in SHEETS[1:-1]:
             sheets[name].protect()
         sheets["CostSummary"].activate()
+    write_bytes(path, content.getvalue())
 
 
 def _as_written() -> type:

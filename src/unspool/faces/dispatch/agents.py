@@ -27,6 +27,7 @@ from unspool.policies.learning.extras import needed
 from unspool.policies.learning.layers import Layers
 from unspool.policies.learning.learner import Times
 from unspool.policies.learning.network import dense, forward, loaded, one_thread, packed, served_layers
+from unspool.storage import replacing
 
 __all__ = ["ContextualBandit", "DeepQ"]
 
@@ -251,7 +252,7 @@ class _Agent:
             "optimiser": self._optimiser.state_dict(),
         }  # fmt: skip
         told = {"format": _FORMAT, "agent": type(self).__name__, "widths": self.layer_widths, "jobs": self._jobs}
-        with Path(path).open("wb") as file:
+        with replacing(path) as file:
             np.savez_compressed(
                 file, told=np.frombuffer(json.dumps(told).encode(), np.uint8), torch=packed(self._torch, kept)
             )

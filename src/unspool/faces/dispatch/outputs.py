@@ -18,8 +18,8 @@ from unspool.faces.dispatch.calls import takes, wants_keyword
 from unspool.faces.dispatch.metrics.experience import UserExperience
 from unspool.faces.dispatch.running import Dispatched, values_of
 from unspool.report.dispatch import write_dispatch_report
-from unspool.results.spreadsheet import write_csv
-from unspool.results.store import REPORT, versions, write_folder, write_json
+from unspool.results.store import REPORT, versions, write_folder, write_json, write_table
+from unspool.storage import write_text
 from unspool.workloads.recodex import JobFile, JobLog
 
 __all__ = [
@@ -220,12 +220,12 @@ def write_dispatched(
 
     def fill(into: Path) -> None:
         for name, table in {"jobs": jobs_table(run), "series": series_table(run)}.items():
-            write_csv(table, into / f"{name}.csv")
-            table.write_parquet(into / f"{name}.parquet")
+            write_table(table, into / f"{name}.csv")
+            write_table(table, into / f"{name}.parquet")
         write_json(into / "summary.json", json_summary(run))
-        (into / "metrics.txt").write_text(text, encoding="utf-8")
+        write_text(into / "metrics.txt", text)
         if run.experiment.compat == "fork":
-            (into / "results.yaml").write_text(results_yaml(run), encoding="utf-8")
+            write_text(into / "results.yaml", results_yaml(run))
         write_json(into / "run.json", settings_of(run, command))
         if times := times_of(run):
             write_json(into / "times.json", times)

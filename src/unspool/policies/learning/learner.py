@@ -10,7 +10,6 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +18,7 @@ from unspool.confinement.roots import readable
 from unspool.engine.state import Array
 from unspool.errors import InputError
 from unspool.policies.learning.features import Features, Sample, seconds_of
+from unspool.storage import replacing
 
 __all__ = ["Learner", "Model", "Served", "Times"]
 
@@ -297,7 +297,7 @@ class Learner:
                 for key, each in model.state().items()
             },
         }  # fmt: skip
-        with Path(path).open("wb") as file:
+        with replacing(path) as file:
             np.savez_compressed(file, told=np.frombuffer(json.dumps(told).encode(), np.uint8), **arrays)
 
     def load(self, path: str | os.PathLike[str]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unspool.errors import InputError
 from unspool.report.static.axes import Axis, text_of
 from unspool.report.static.traces import DRAWERS, Canvas
+from unspool.storage import blame, make_folder
 from unspool.workloads.files import replaced
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ def write_figures(
     shown = {name: figure for name, figure in figures.items() if len(figure.data)}
     pictures = {folder / f"{name}.{format}": drawn(figure) for name, figure in shown.items()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}; name another folder") from error
+        raise blame(error)(f"{folder}: cannot be made: {error.strerror}; name another folder") from error
     for path, picture in pictures.items():
         with replaced(path, force=force) as file:
             _save(picture, file, format)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 import socket
 import subprocess
-import tempfile
 from types import TracebackType
 from typing import Self
 
 from unspool.errors import InputError, shown
+from unspool.storage import scratch_file
 
 __all__ = ["Started", "command_for", "free_endpoint"]
 
@@ -47,7 +47,7 @@ class Started:
     """A program that runs beside us; what it prints is kept for the case that it fails."""
 
     def __init__(self, text: str, endpoint: str) -> None:
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the program)
+        self._output = scratch_file()
         try:
             self._process = subprocess.Popen(
                 command_for(text, endpoint), stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT

@@ -1,0 +1,186 @@
+"""Whatever step of a verb fails, the old result or the new one is there and whole, and one sentence says why."""
+
+import os
+import shutil
+
+import polars as pl
+import pytest
+from tests.cli.faulty_verbs import VERBS, left, put, set_up
+from tests.faults import FAULTS, KILLED, STOPPED, Nth, Recorded, called, faulty, is_alike, tree
+from tests.sweep.tiny import thread_place
+
+from unspool.platforms.catalogue import read_catalogue
+from unspool.sweep import read_runs
+from unspool.sweep.store import PASSING
+
+SAMPLED = 6  # faults of each verb that are tried by default
+MOST = None if os.environ.get("UNSPOOL_TEST_EVERY_FAULT") else 60  # and in the slow tests, evenly spread
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("faults")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        set_up(folder)
+        yield folder
+
+
+def points_of(steps):
+    """All steps, but of the writes of one file the first, one in the middle and the last."""
+    writes = {}
+    for at, (step, path) in enumerate(steps):
+        if step == "write":
+            writes.setdefault(path, []).append(at)
+    left_out = {at for each in writes.values() for at in each} - {
+        at for each in writes.values() for at in (each[0], each[len(each) // 2], each[-1])
+    }
+    return [at for at in range(len(steps)) if at not in left_out]
+
+
+class Case:
+    """A verb in its folder, with the states before it and after it."""
+
+    def __init__(self, name, inputs, kept, capsys):
+        self.verb, self.folder, self.capsys = VERBS[name], inputs, capsys
+        self.old, self.new = kept / "old", kept / "new"
+        self.keep(self.old, *self.verb.old)
+        put(self.old, inputs, self.verb.written)
+        with faulty(Recorded()) as recorded:
+            self.keep(self.new)
+        self.steps = recorded.steps
+        self.points = points_of(recorded.steps)
+
+    def keep(self, state, *more):
+        assert called((*self.verb.arguments, *more)) == 0, self.capsys.readouterr().err
+        for name in self.verb.written:
+            (state / name).parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copytree if (self.folder / name).is_dir() else shutil.copy2
+            copy(self.folder / name, state / name)
+
+    def fail(self, at, fault):
+        put(self.old, self.folder, self.verb.written)
+        self.capsys.readouterr()
+        with faulty(Nth(at, fault)) as nth:
+            code = called(self.verb.arguments)
+        said = self.capsys.readouterr().err.splitlines()
+        where = f"{fault} at step {at} ({self.steps[at]}): {code}, {said}"
+        for name in self.verb.written:
+            there = tree(self.folder / name)
+            is_new = is_alike(there, tree(self.new / name))
+            assert is_new or there == tree(self.old / name), f"{name} is neither old nor new after {where}"
+            assert is_new or code != 0, f"{name} is old after {where}"
+        complaints = [line for line in said if line.startswith("unspool: ")]
+        if fault == KILLED:
+            assert code == -9
+            assert called(self.verb.arguments) == 0
+        elif code:
+            assert code in ((130,) if fault == STOPPED else (1, 2) if nth.hit in ("open", "mkdir") else (1,)), where
+            assert (len(complaints), complaints) == (1, said[-1:]), where
+            assert "report what" not in complaints[0], where
+        else:
+            assert fault != STOPPED, where
+            assert nth.hit in ("remove", "rmtree", "rmdir", "sync"), f"nothing was said of {where}"
+        if fault == KILLED or nth.hit not in ("remove", "rmtree", "rmdir"):
+            assert left(self.folder) == [], where
+
+
+@pytest.fixture
+def case(request, inputs, tmp_path, capsys, monkeypatch):
+    name = request.param
+    if "figures" in name:
+        pytest.importorskip("matplotlib", reason="the extra matplotlib is not installed")
+    if name == "cost":
+        pytest.importorskip("xlsxwriter", reason="the extra excel is not installed")
+    if name == "catalogue update":
+        pytest.importorskip("boto3", reason="the extra aws is not installed")
+        from unspool.platforms.catalogue import aws
+
+        few = tuple(each for each in read_catalogue().types if each.region == "eu-west-1")[:3]
+        monkeypatch.setattr(aws, "fetch_types", lambda *_, **__: aws.Fetched(few))
+    monkeypatch.chdir(inputs)
+    for name_left in left(inputs):  # of a case that failed
+        shutil.rmtree(name_left) if name_left.is_dir() else name_left.unlink()
+    return Case(name, inputs, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("case", VERBS, indirect=True)
+def test_a_step_that_fails_leaves_the_old_result_or_the_new_one(case):
+    for number in range(SAMPLED):
+        case.fail(case.points[number * (len(case.points) - 1) // (SAMPLED - 1)], FAULTS[number % len(FAULTS)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", VERBS, indirect=True)
+def test_many_steps_that_fail_leave_the_old_result_or_the_new_one(case):
+    faults = [(at, fault) for at in case.points for fault in FAULTS]
+    for at, fault in faults if MOST is None else faults[:: len(faults) // MOST | 1]:
+        case.fail(at, fault)
+
+
+class Sweep:
+    """A sweep that is begun, or goes on where half of its rows are missing."""
+
+    def __init__(self, inputs, kept, capsys):
+        self.folder, self.half, self.capsys = inputs / "s", kept / "half", capsys
+        with faulty(Recorded()) as recorded:
+            assert self.sweep() == 0, capsys.readouterr().err
+        self.rows = self.read()
+        self.begun = points_of(recorded.steps)
+        shutil.copytree(self.folder, self.half)
+        for part in (self.half / "runs").iterdir():
+            pl.read_parquet(part).head(2).write_parquet(part)
+        self.put_half()
+        with faulty(Recorded()) as recorded:
+            assert self.sweep("--resume") == 0, capsys.readouterr().err
+        assert self.read().equals(self.rows)
+        self.resumed = points_of(recorded.steps)
+
+    def sweep(self, *more):
+        return called(("sweep", "g.toml", "-o", "s", *more))
+
+    def read(self):
+        return read_runs(self.folder).drop(PASSING)
+
+    def put_half(self):
+        shutil.rmtree(self.folder)
+        shutil.copytree(self.half, self.folder)
+
+    def fail(self, at, fault, *, resume):
+        self.put_half() if resume else shutil.rmtree(self.folder, ignore_errors=True)
+        self.capsys.readouterr()
+        with faulty(Nth(at, fault)) as nth:
+            code = self.sweep(*(["--resume"] if resume else []))
+        said = self.capsys.readouterr().err
+        where = f"{fault} at step {at} ({nth.hit}): {code}, {said}"
+        assert code in {KILLED: (-9,), STOPPED: (130,)}.get(fault, (0, 1)), where
+        assert code != 1 or said.splitlines()[-1].startswith("unspool: "), where
+        assert "report what" not in said, where
+        is_there = (self.folder / "sweep.json").exists()
+        assert is_there or not resume, where
+        assert self.sweep(*(["--resume"] if is_there else [])) == 0, self.capsys.readouterr().err
+        assert self.read().equals(self.rows), where
+        assert [path for path in left(self.folder) if "inputs" not in path.parts] == [], where
+
+
+@pytest.fixture
+def swept(inputs, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("unspool.cli.sweep.local_place", lambda processes: thread_place())
+    monkeypatch.chdir(inputs)
+    shutil.rmtree(inputs / "s", ignore_errors=True)
+    return Sweep(inputs, tmp_path, capsys)
+
+
+def test_a_sweep_goes_on_after_a_step_that_failed(swept):
+    for resume, points in ((False, swept.begun), (True, swept.resumed)):
+        for number in range(SAMPLED):
+            fault = FAULTS[(number + resume) % len(FAULTS)]
+            swept.fail(points[number * (len(points) - 1) // (SAMPLED - 1)], fault, resume=resume)
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_on_after_any_step_that_failed(swept):
+    for resume, points in ((False, swept.begun), (True, swept.resumed)):
+        faults = [(at, fault) for at in points for fault in FAULTS]
+        for at, fault in faults if MOST is None else faults[:: len(faults) // MOST | 1]:
+            swept.fail(at, fault, resume=resume)
