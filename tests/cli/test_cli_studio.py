@@ -10,6 +10,9 @@ pytest.importorskip("starlette", reason="the extra studio is not installed")
     ("options", "told"),
     [
         (["--workers", "0"], "--workers 0: expected 1 to 256"),
+        (["--max-memory", "much"], "--max-memory much: "),
+        (["--max-memory", "1MiB"], "--max-memory 1MiB: expected 1 GiB or more"),
+        (["--max-time", "2"], "--max-time 2: expected 1 minute or more"),
         (["--max-upload", "much"], "--max-upload much: "),
         (["--max-upload", "0"], "--max-upload 0: expected a size above 0"),
         (["--port", "70000"], "--port 70000: cannot be used"),
