@@ -1,4 +1,5 @@
 import builtins
+import os
 import socket
 
 import pytest
@@ -30,6 +31,12 @@ def test_a_port_that_is_taken_is_told(unspool):
     assert said.code == 2
     assert "cannot be used" in said.err
     assert "leave it out for any that is free" in said.err
+
+
+def test_a_folder_that_could_not_stand_in_a_list_is_told(unspool):
+    said = unspool("studio", f"a{os.pathsep}b")
+    assert said.code == 2
+    assert "which parts folders in a list; name another" in said.err
 
 
 def test_a_folder_that_is_a_file_is_told(unspool, write):
