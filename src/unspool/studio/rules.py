@@ -122,6 +122,7 @@ def environment(
     }  # fmt: skip
     paths = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     found = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
+    found["JOBLIB_MULTIPROCESSING"] = "0"  # scikit-learn would warn that it may have no processes
     found |= {"UNSPOOL_PROGRESS_S": "0.5", "PYTHONUTF8": "1", "TMPDIR": str(folder / TEMPORARY)}
     if rules is None:
         return {**kept, **found}
