@@ -1,4 +1,5 @@
 import builtins
+import os
 import socket
 
 import pytest
@@ -10,6 +11,9 @@ pytest.importorskip("starlette", reason="the extra studio is not installed")
     ("options", "told"),
     [
         (["--workers", "0"], "--workers 0: expected 1 to 256"),
+        (["--max-memory", "much"], "--max-memory much: "),
+        (["--max-memory", "1MiB"], "--max-memory 1MiB: expected 1 GiB or more"),
+        (["--max-time", "2"], "--max-time 2: expected 1 minute or more"),
         (["--max-upload", "much"], "--max-upload much: "),
         (["--max-upload", "0"], "--max-upload 0: expected a size above 0"),
         (["--port", "70000"], "--port 70000: cannot be used"),
@@ -27,6 +31,12 @@ def test_a_port_that_is_taken_is_told(unspool):
     assert said.code == 2
     assert "cannot be used" in said.err
     assert "leave it out for any that is free" in said.err
+
+
+def test_a_folder_that_could_not_stand_in_a_list_is_told(unspool):
+    said = unspool("studio", f"a{os.pathsep}b")
+    assert said.code == 2
+    assert "which parts folders in a list; name another" in said.err
 
 
 def test_a_folder_that_is_a_file_is_told(unspool, write):

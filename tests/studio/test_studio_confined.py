@@ -252,3 +252,22 @@ def test_an_uploaded_configuration_is_read_by_a_worker(tmp_path):
     assert found.values["ComputeClusterModel.BootTime"] == "4:00"
     assert "c.yml: not valid YML" in fault
     workers.close()
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"policy": 1', "5", '["x"]', "\xff", ""])
+def test_a_summary_that_is_none_is_not_shown(tmp_path, content):
+    workers = Workers(1, None)
+    runs = Runs(tmp_path, workers)
+    run = runs.start("run", "t", "log", "", ["--version"], {}, "run.toml", "page", {})
+    workers.close()
+    (runs.place(run) / "result").mkdir()
+    (runs.place(run) / "result" / "summary.json").write_text(content, encoding="latin-1")
+    assert runs.summaries(run) == []
+
+
+@pytest.mark.parametrize("line", ["1", "1,f,8,1,0,x,y,z,a,b,c", "", ",,,,,,,,,,", '"' + "x" * 200_000 + '"'])
+def test_a_ranking_that_is_none_is_not_shown(tmp_path, line):
+    names = "rank,figure,platform,runs,failed,mean,low,high,difference,jobs_not_run,runs_fewer_jobs"
+    (tmp_path / "ranking.csv").write_text(f"{names}\n{line}\n")
+    found = ranked(tmp_path / "ranking.csv")
+    assert found is None or found.figure == ""

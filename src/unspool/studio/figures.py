@@ -48,7 +48,7 @@ def ranked(path: Path, most: int = 10) -> Ranking | None:
     """The ranking that a sweep wrote; None where there is none."""
     try:
         with StringIO(written(path, LARGE).decode(), newline="") as file:
-            lines = csv.DictReader(file)
+            lines = csv.DictReader(file, restval="")
             rows: list[dict[str, str]] = []
             unrun: list[tuple[float, bool]] = []
             for row in lines:

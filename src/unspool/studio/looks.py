@@ -50,7 +50,7 @@ class Looks:
                 text = written(place / _FAULT).decode("utf-8", "replace")
                 return text.replace(f"{Path(upload.path).parent}/", "")
             return msgspec.json.decode(written(place / _FOUND), type=Look)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, msgspec.MsgspecError, RecursionError):
             return None
 
     def _place(self, upload: Upload) -> Path:

@@ -107,12 +107,9 @@ def environment(
     }  # fmt: skip
     paths = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     found = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
-    found |= {
-        "UNSPOOL_PROGRESS_S": "0.5",
-        "UNSPOOL_UNTRUSTED": "1",
-        "PYTHONUTF8": "1",
-        "TMPDIR": str(folder / TEMPORARY),
-    }
+    found |= {"UNSPOOL_PROGRESS_S": "0.5", "PYTHONUTF8": "1", "TMPDIR": str(folder / TEMPORARY)}
+    found["UNSPOOL_UNTRUSTED"] = "1"
+    found["JOBLIB_MULTIPROCESSING"] = "0"  # scikit-learn would warn that it may have no processes
     if rules is None:
         return {**kept, **found}
     writes, given = [str(folder)], [str(path) for path in reads]

@@ -184,7 +184,7 @@ class Runs:
         for name in ("comparison.json", "summary.json"):
             try:
                 content = msgspec.json.decode(written(place / name))
-            except (OSError, msgspec.MsgspecError):
+            except (OSError, msgspec.MsgspecError, RecursionError):
                 continue
             found = content if isinstance(content, list) else [content]
             return [(str(each.get("policy", "")), each) for each in found if isinstance(each, dict)]

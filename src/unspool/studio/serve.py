@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from unspool.errors import InputError
@@ -42,11 +43,10 @@ def serve(
     from unspool.studio.kept import private_folder
     from unspool.studio.rules import Rules, least_memory, rules_here
 
-    os.umask(0o077)
     if os.pathsep in str(folder.resolve()):
         raise InputError(f"{folder}: the path holds a '{os.pathsep}', which parts folders in a list; name another")
 
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+    with _private_files(), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((_HOST, port))
@@ -69,3 +69,13 @@ def serve(
         )  # fmt: skip
         ready(f"http://{_HOST}:{at}/{token}/", rules.told())
         uvicorn.Server(config).run(sockets=[listening])
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    """Until the end, whatever this process and its workers create is for this user alone."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
