@@ -17,7 +17,7 @@ from unspool.cli.output import Announcement, note, print_json, print_table, prin
 from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, RunError, UnknownName
 from unspool.report.shown import amount
-from unspool.results.spreadsheet import write_csv
+from unspool.results.spreadsheet import shown_texts
 from unspool.sweep.grid import Grid, read_grid
 from unspool.sweep.inputs import Inputs
 from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
@@ -109,14 +109,14 @@ def sweep(
         raise InputError(f"-j {processes}: expected 1 or more")
     wanted = read_grid(grid)
     vetting = Vetting(str(grid), untrusted=untrusted)
+    for policy in wanted.policy_texts():
+        vetting(policy)
     folder = out or Path(grid.stem)
     count = processes or len(
         os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     )
     if dry_run:
         return _estimate(wanted, count, vetting, as_json=json)
-    for policy in wanted.policy_texts():
-        vetting(policy)
     place = _place(
         count, cluster, _certificate(tls_ca, tls_cert, tls_key), jobs, option or [], slurm=slurm, kubernetes=kubernetes
     )
@@ -237,7 +237,7 @@ def _tell(folder: Path, grid: Grid, progress: SweepProgress, *, command: str, as
     with Announcement(f"writing {folder / 'sweep.html'} …"):
         try:
             figures = table.select("rank", pl.lit(by).alias("figure"), pl.exclude("rank"))
-            write_csv(figures, folder / "ranking.csv")
+            (folder / "ranking.csv").write_text(shown_texts(figures).write_csv(), encoding="utf-8")
             if report:
                 write_sweep_page(runs, facts, folder / "sweep.html", command)
         except OSError as error:
