@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+from unspool.conform.dispatch import _trusted
+from unspool.errors import InputError
+from unspool.faces.dispatch.experiment import read_experiment
+
 LOG = "job_id,submit_time,run_time,cores\na,0,10,4\nb,1,5,2\nc,2,5,4\n"
 JOBS = (
     "solution_id;group_id;tlgroup_id;exercise_id;runtime_id;worker_group_id;user_id;spawn_ts;end_ts;limits;cpu_time;"
@@ -187,3 +191,10 @@ def test_a_grid_says_once_what_its_policies_load(unspool, marker, monkeypatch):
     assert [line for line in said.err.splitlines() if "loads" in line] == [
         f"grid1.toml: 'easy:order=planted(X)' loads {place}"
     ]
+
+
+def test_a_recorded_experiment_has_built_in_components_only(unspool, marker, tmp_path):
+    experiment = read_experiment(tmp_path / "experiment.yaml")
+    with pytest.raises(InputError, match=r"names the module planted .*; recorded cases use built-in names only"):
+        _trusted(experiment)
+    assert not marker.exists()

@@ -1,9 +1,13 @@
 """Models that Stable-Baselines3 saved, run by name; skipped where the extra `rl` is not installed."""
 
+import base64
 import copy
 import json
+import os
 import pickle
+import zipfile
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.sweep.tiny import thread_place
@@ -13,6 +17,7 @@ from unspool.errors import InputError
 from unspool.plugins import build
 from unspool.results.conformity import check_policy
 from unspool.results.run import run
+from unspool.rl.trained import load_model, most_likely
 from unspool.workloads import write_workload
 from unspool.workloads.generators import lublin
 
@@ -106,3 +111,75 @@ def test_what_is_no_model_is_told(tmp_path):
     (tmp_path / "text.zip").write_text("no model")
     with pytest.raises(InputError, match="no model of MaskablePPO can be read from it"):
         build("schedulers", f"rl:{tmp_path / 'text.zip'}")
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "a2c", "dqn", "maskable-ppo"])
+def test_a_policy_of_weights_alone_decides_as_the_whole_model(algorithm, tmp_path):
+    pytest.importorskip("torch", reason="models need torch")
+    baselines = pytest.importorskip("stable_baselines3", reason="models need stable-baselines3")
+    contrib = pytest.importorskip("sb3_contrib", reason="models need sb3-contrib")
+    from unspool.rl import JobEnv
+
+    env = JobEnv(LOG, 64, window=8, jobs=40)
+    given = {"dqn": {"learning_starts": 4, "buffer_size": 99}, "a2c": {"n_steps": 8}}
+    made = {"ppo": baselines.PPO, "a2c": baselines.A2C, "dqn": baselines.DQN, "maskable-ppo": contrib.MaskablePPO}
+    how = given.get(algorithm, {"n_steps": 8, "batch_size": 8})
+    agent = made[algorithm]("MlpPolicy", env, seed=2, policy_kwargs={"net_arch": [8]}, **how)
+    agent.learn(16)
+    agent.save(tmp_path / "model.zip")
+    light, whole = (load_model(str(tmp_path / "model.zip"), algorithm, pickle=way) for way in (False, True))
+    draw = np.random.default_rng(1)
+    mask = np.ones(9, bool)
+    for seen in draw.random((50, whole.observation_space.shape[0]), np.float32):
+        assert most_likely(light, algorithm)(seen, mask) == most_likely(whole, algorithm)(seen, mask)
+
+
+def changed(model, path, **others):
+    """The model with other pickles among its data."""
+    with zipfile.ZipFile(model) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "data":
+                data = json.loads(content)
+                pickles = {key: base64.b64encode(pickle.dumps(value)).decode() for key, value in others.items()}
+                data |= {
+                    key: {**data.get(key, {}), ":type:": "x", ":serialized:": text} for key, text in pickles.items()
+                }
+                content = json.dumps(data)
+            new.writestr(name, content)
+    return str(path)
+
+
+class Marks:
+    """Leaves a mark where it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+@pytest.mark.parametrize("key", ["observation_space", "lr_schedule", "clip_range", "anything"])
+def test_nothing_of_a_model_is_unpickled(key, model, tmp_path):
+    marker = tmp_path / "marker"
+    path = changed(model, tmp_path / "evil.zip", **{key: Marks(str(marker))})
+    assert build("schedulers", f"rl:{path}").name == f"rl:{path}"
+    assert not marker.exists()
+
+
+def test_a_policy_class_that_only_pickle_can_make_is_refused_unless_it_is_asked_for(model, tmp_path):
+    marker = tmp_path / "marker"
+    path = changed(model, tmp_path / "evil.zip", policy_class=Marks(str(marker)))
+    with pytest.raises(InputError, match=r"its policy class can only be loaded by pickle, .*say pickle=true"):
+        build("schedulers", f"rl:{path}")
+    assert not marker.exists()
+    with pytest.raises(InputError, match="no model of MaskablePPO can be read"):
+        build("schedulers", f"rl:{path},pickle=true")
+    assert marker.exists()
+
+
+def test_a_policy_class_of_somebodys_own_needs_pickle_and_is_not_imported(model, tmp_path):
+    path = changed(model, tmp_path / "own.zip", policy_class=zipfile.ZipFile)
+    with pytest.raises(InputError, match=r"its policy class zipfile\.ZipFile can only be loaded by pickle"):
+        build("schedulers", f"rl:{path}")

@@ -110,14 +110,14 @@ def sweep(
         raise InputError(f"-j {processes}: expected 1 or more")
     wanted = read_grid(grid)
     vetting = Vetting(str(grid), untrusted=untrusted)
+    for policy in wanted.policy_texts():
+        vetting(policy)
     folder = out or Path(grid.stem)
     count = processes or len(
         os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     )
     if dry_run:
         return _estimate(wanted, count, vetting, as_json=json)
-    for policy in wanted.policy_texts():
-        vetting(policy)
     place = _place(
         count, cluster, _certificate(tls_ca, tls_cert, tls_key), jobs, option or [], slurm=slurm, kubernetes=kubernetes
     )

@@ -39,8 +39,8 @@ class WorkerChooser:
 class TrainedDispatcher(WorkerChooser):
     """In an experiment: `dispatcher: {class: unspool.rl.dispatcher.TrainedDispatcher, args: {model: model.zip}}`."""
 
-    def __init__(self, model: str, algorithm: str = "maskable-ppo") -> None:
-        self._model = load_model(model, algorithm)
+    def __init__(self, model: str, algorithm: str = "maskable-ppo", pickle: bool = False) -> None:
+        self._model = load_model(model, algorithm, pickle=pickle)
         self._workers = int(getattr(self._model.action_space, "n", 0))
         if self._model.observation_space.shape != (ARRIVAL + PER_WORKER * self._workers,):
             raise InputError(f"{model}: expected a model that was trained on unspool.rl.WorkerEnv")

@@ -14,6 +14,7 @@ from unspool.engine.state import Array
 from unspool.errors import InputError, UnknownName
 from unspool.rl.choices import choice_like
 from unspool.rl.chooser import Chooser
+from unspool.rl.weights import NeedsPickleError, policy_of_weights
 
 __all__ = ["Trained", "load_model", "most_likely"]
 
@@ -30,15 +31,15 @@ class Trained(Chooser):
     """A saved model of an agent that was trained in `unspool.rl`; it takes its most likely action.
 
     What it chooses, jobs, machines or instances, is told by how many numbers it sees. An algorithm without a mask may
-    ask for what is not allowed; the first that is then counts, as in training. A model is code: load only those that
-    you trust.
+    ask for what is not allowed; the first that is then counts, as in training. Only weights are read; with `pickle`,
+    which policies of your own need, the model is code, so load only those that you trust.
     """
 
     positional: ClassVar[str] = "model"
 
-    def __init__(self, model: str | Path, algorithm: str = _MASKED) -> None:
-        self.path, self.algorithm = fspath(model), algorithm
-        loaded = load_model(self.path, algorithm)
+    def __init__(self, model: str | Path, algorithm: str = _MASKED, pickle: bool = False) -> None:
+        self.path, self.algorithm, self.pickle = fspath(model), algorithm, pickle
+        loaded = load_model(self.path, algorithm, pickle=pickle)
         shape: tuple[int, ...] = loaded.observation_space.shape or ()
         choice = choice_like(shape[0], int(getattr(loaded.action_space, "n", 0))) if len(shape) == 1 else None
         if choice is None:
@@ -49,11 +50,11 @@ class Trained(Chooser):
         super().__init__(most_likely(loaded, algorithm), choice, f"rl:{self.path}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Trained, (self.path, self.algorithm)
+        return Trained, (self.path, self.algorithm, self.pickle)
 
 
-def load_model(path: str, algorithm: str) -> Any:
-    """What an algorithm of Stable-Baselines3 saved."""
+def load_model(path: str, algorithm: str, *, pickle: bool = False) -> Any:
+    """What an algorithm of Stable-Baselines3 saved: its policy, from weights alone; with `pickle` all of it."""
     if algorithm not in _ALGORITHMS:
         raise UnknownName("algorithm", algorithm, _ALGORITHMS)
     if not Path(path).is_file():
@@ -66,7 +67,14 @@ def load_model(path: str, algorithm: str) -> Any:
             f"policy rl needs the extra rl, which is not installed: pip install 'unspool[rl]' ({error})"
         ) from error
     try:
+        if not pickle:
+            return policy_of_weights(path, algorithm)
         return found.load(path, device="cpu")
+    except NeedsPickleError as error:
+        raise InputError(
+            f"{path}: {error} can only be loaded by pickle, which runs code of whoever made the model; if you trust "
+            "that, say pickle=true"
+        ) from error
     # A file of somebody else's may make the loader raise anything.
     except Exception as error:
         raise InputError(f"{path}: no model of {name} can be read from it: {type(error).__name__}: {error}") from error
