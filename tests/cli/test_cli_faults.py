@@ -9,11 +9,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from numba import njit
 from tests.cli.faulty_verbs import GRID, LOG, VERBS, left, put, set_up
 from tests.faults import FAULTS, KILLED, STOPPED, Nth, Recorded, call_sites, called, faulty, is_alike, tree
+from tests.studio_server import until
 from tests.sweep.tiny import thread_place
 
 from unspool.engine.machinecode import KeptCode
+from unspool.errors import InputError
 from unspool.faces.batsim.protocol.process import Started
 from unspool.platforms.catalogue import read_catalogue
 from unspool.platforms.catalogue.write import write_catalogue
@@ -219,6 +222,7 @@ def test_every_call_of_the_file_layer_is_reached(inputs, tmp_path, monkeypatch):
         assert called(("dispatch", "-c", "learned.yaml", "jobs.csv", "-o", "learned")) == 0
         sweeps()
         in_python(tmp_path)
+        in_its_runs(tmp_path / "runs")
         asyncio.run(in_the_studio(tmp_path / "studio"))
     missed = {
         (file, lines.start) for file, lines in call_sites() if not any((file, line) in recorded.lines for line in lines)
@@ -230,25 +234,49 @@ def sweeps():
     """One that is made, goes on, grows, is only estimated, and two that cannot begin."""
     for more in ((), ("--resume",), ("--dry-run",)):
         assert called(("sweep", "g.toml", "-o", "s", *more)) == 0
+    Path("s/runs/.part-00000009.parquet.0123abcd.part").touch()
     Path("again.toml").write_text(GRID.replace("replicas = 2", "replicas = 3"))
     assert called(("sweep", "again.toml", "-o", "s", "--resume")) == 0
     Path("absent.toml").write_text(GRID.replace("log.csv", "absent.csv"))
-    Path("t/runs").mkdir(parents=True)
-    Path("t/runs/.part-00000000.parquet.0123abcd.part").touch()
     assert called(("sweep", "absent.toml", "-o", "t")) == 2
-    assert called(("sweep", "absent.toml", "-o", "u")) == 2
 
 
 def in_python(folder):
     """What no verb above comes to: results that are saved, machine code that is forgotten, a program beside us."""
     save(load("machines"), folder / "saved")
     write_catalogue(read_catalogue().types[:3], folder / "prices.csv")
-    KeptCode(tree, folder / "code").flush()
-    (folder / "code").mkdir(0o700)
-    (folder / "code" / "tests.faults.tree-1.code").touch()
-    KeptCode(tree, folder / "code").flush()
+    if not os.environ.get("NUMBA_DISABLE_JIT"):
+        made = njit(double)
+        made._cache = KeptCode(double, folder / "code")
+        assert made(20) == 40
+        made._cache.flush()
     with Started("true", "tcp://127.0.0.1:1"):
         pass
+
+
+def in_its_runs(folder):
+    """One that cannot be begun, and one that failed and goes on."""
+    from unspool.studio.runs import ACTIVE, RESULT, Runs
+    from unspool.studio.workers import Workers
+
+    workers = Workers(1)
+    runs = Runs(folder, workers)
+
+    def start(**files):
+        return runs.start("sweep", "t", "log", "id", ("plugins", "nothing"), files, "s", "p", {})
+
+    with pytest.raises(InputError, match="cannot be begun"):
+        start(**{"no/folder": ""})
+    run = start()
+    until(lambda: runs.state(run).state not in ACTIVE)
+    (runs.place(run) / RESULT).mkdir()
+    (runs.place(run) / RESULT / "sweep.json").write_text("{}")
+    runs.go_on(run)
+    workers.close()
+
+
+def double(x):
+    return x + x
 
 
 async def in_the_studio(folder):
