@@ -1,15 +1,26 @@
 """Whatever step of a verb fails, the old result or the new one is there and whole, and one sentence says why."""
 
+import asyncio
+import io
 import os
 import shutil
+import zipfile
+from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.cli.faulty_verbs import VERBS, left, put, set_up
-from tests.faults import FAULTS, KILLED, STOPPED, Nth, Recorded, called, faulty, is_alike, tree
+from numba import njit
+from tests.cli.faulty_verbs import GRID, LOG, VERBS, left, put, set_up
+from tests.faults import FAULTS, KILLED, STOPPED, Nth, Recorded, call_sites, called, faulty, is_alike, tree
+from tests.studio_server import until
 from tests.sweep.tiny import thread_place
 
+from unspool.engine.machinecode import KeptCode
+from unspool.errors import InputError
+from unspool.faces.batsim.protocol.process import Started
 from unspool.platforms.catalogue import read_catalogue
+from unspool.platforms.catalogue.write import write_catalogue
+from unspool.results.store import load, save
 from unspool.sweep import read_runs
 from unspool.sweep.store import PASSING
 
@@ -184,3 +195,121 @@ def test_a_sweep_goes_on_after_any_step_that_failed(swept):
         faults = [(at, fault) for at in points for fault in FAULTS]
         for at, fault in faults if MOST is None else faults[:: len(faults) // MOST | 1]:
             swept.fail(at, fault, resume=resume)
+
+
+LEARNED = """\
+workers: 2
+dispatcher: {class: shortest-queue, args: {}}
+duration_predictor: {class: linear, args: {save: learned.npz}}
+metrics: [delay]
+"""
+NEEDS_TORCH = {"faces/dispatch/agents.py"}
+
+
+def test_every_call_of_the_file_layer_is_reached(inputs, tmp_path, monkeypatch):
+    """By the verbs above, a sweep, the studio, and what only Python or a program beside us calls."""
+    pytest.importorskip("matplotlib", reason="the extra matplotlib is not installed")
+    pytest.importorskip("xlsxwriter", reason="the extra excel is not installed")
+    pytest.importorskip("httpx", reason="httpx is not installed")
+    pytest.importorskip("starlette", reason="the extra studio is not installed")
+    monkeypatch.setattr("unspool.cli.sweep.local_place", lambda processes: thread_place())
+    monkeypatch.chdir(inputs)
+    shutil.rmtree(inputs / "s", ignore_errors=True)
+    with faulty(Recorded()) as recorded:
+        for name, verb in VERBS.items():
+            assert name == "catalogue update" or called(verb.arguments) == 0, name
+        (inputs / "learned.yaml").write_text(LEARNED)
+        assert called(("dispatch", "-c", "learned.yaml", "jobs.csv", "-o", "learned")) == 0
+        sweeps()
+        in_python(tmp_path)
+        in_its_runs(tmp_path / "runs")
+        asyncio.run(in_the_studio(tmp_path / "studio"))
+    missed = {
+        (file, lines.start) for file, lines in call_sites() if not any((file, line) in recorded.lines for line in lines)
+    }
+    assert {each for each in missed if each[0] not in NEEDS_TORCH} == set()
+
+
+def sweeps():
+    """One that is made, goes on, grows, is only estimated, and two that cannot begin."""
+    for more in ((), ("--resume",), ("--dry-run",)):
+        assert called(("sweep", "g.toml", "-o", "s", *more)) == 0
+    Path("s/runs/.part-00000009.parquet.0123abcd.part").touch()
+    Path("again.toml").write_text(GRID.replace("replicas = 2", "replicas = 3"))
+    assert called(("sweep", "again.toml", "-o", "s", "--resume")) == 0
+    Path("absent.toml").write_text(GRID.replace("log.csv", "absent.csv"))
+    assert called(("sweep", "absent.toml", "-o", "t")) == 2
+
+
+def in_python(folder):
+    """What no verb above comes to: results that are saved, machine code that is forgotten, a program beside us."""
+    save(load("machines"), folder / "saved")
+    write_catalogue(read_catalogue().types[:3], folder / "prices.csv")
+    if not os.environ.get("NUMBA_DISABLE_JIT"):
+        made = njit(double)
+        made._cache = KeptCode(double, folder / "code")
+        assert made(20) == 40
+        made._cache.flush()
+    with Started("true", "tcp://127.0.0.1:1"):
+        pass
+
+
+def in_its_runs(folder):
+    """One that cannot be begun, and one that failed and goes on."""
+    from unspool.studio.runs import ACTIVE, RESULT, Runs
+    from unspool.studio.workers import Workers
+
+    workers = Workers(1)
+    runs = Runs(folder, workers)
+
+    def start(**files):
+        return runs.start("sweep", "t", "log", "id", ("plugins", "nothing"), files, "s", "p", {})
+
+    with pytest.raises(InputError, match="cannot be begun"):
+        start(**{"no/folder": ""})
+    run = start()
+    until(lambda: runs.state(run).state not in ACTIVE)
+    (runs.place(run) / RESULT).mkdir()
+    (runs.place(run) / RESULT / "sweep.json").write_text("{}")
+    runs.go_on(run)
+    workers.close()
+
+
+def double(x):
+    return x + x
+
+
+async def in_the_studio(folder):
+    """Uploads of every kind, a look at two of them, and a run from its start to its end."""
+    import httpx
+
+    from unspool.studio.app import make_app
+
+    app = make_app(folder, "token", 8000, workers=1, most_bytes=1 << 20)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.mkdir("logs/")
+        file.writestr("logs/lsb.acct", "none")
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8000/token/", follow_redirects=True,
+        headers={"Origin": "http://127.0.0.1:8000"}, timeout=60,
+    ) as client:  # fmt: skip
+
+        async def post(path, **form):
+            answer = await client.post(path, **form)
+            assert answer.status_code == 200, answer.text
+            return str(answer.url).rpartition("/")[2]
+
+        async def end_of(page):
+            while {"running", "waiting"} & set((await client.get(f"{page}/state")).text.split('"')):
+                await asyncio.sleep(0.1)
+
+        log = await post("uploads", data={"kind": "log"}, files={"file": ("log.csv", LOG.encode())})
+        strange = await post("uploads", data={"kind": "log"}, files={"file": ("logs.zip", packed.getvalue())})
+        run = await post("runs", data={"face": "sweep", "log": log, "policy": "fcfs", "replicas": "1", "thin": "0.5"})
+        for page in (f"uploads/{log}", f"uploads/{strange}", f"runs/{run}"):
+            await end_of(page)
+        assert (await client.get(f"runs/{run}/zip")).status_code == 200
+        await post(f"uploads/{log}/read", data={"format": "csv"})
+        await post(f"runs/{run}/remove", data={})
+        await post(f"uploads/{log}/remove", data={})

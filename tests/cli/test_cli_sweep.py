@@ -1,10 +1,12 @@
 """`unspool sweep` and `unspool sweep best`."""
 
+import errno
 import json
-from pathlib import Path
+import os
 
 import polars as pl
 import pytest
+from tests.faults import faulty
 from tests.sweep.tiny import LOG, thread_place
 
 GRID = """\
@@ -115,14 +117,18 @@ def test_a_sweep_of_which_every_run_failed_has_failed(unspool, grid, write, tmp_
     assert "Runs that failed" in (tmp_path / "out" / "sweep.html").read_text()
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full to write to")
 @pytest.mark.parametrize("name", ["ranking.csv", "sweep.html"])
 def test_a_disk_that_is_full_at_the_end_keeps_the_runs_and_says_what_to_do(unspool, grid, tmp_path, name):
+    def full(step, path):
+        if step == "write" and name in path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     unspool("sweep", grid, "-o", "out")
-    (tmp_path / "out" / name).unlink()
-    (tmp_path / "out" / name).symlink_to("/dev/full")
-    said = unspool("sweep", grid, "-o", "out", "--resume")
+    before = (tmp_path / "out" / name).read_bytes()
+    with faulty(full):
+        said = unspool("sweep", grid, "-o", "out", "--resume")
     assert said.code == 1
+    assert (tmp_path / "out" / name).read_bytes() == before
     assert "all runs are made and kept, but not their ranking (No space left on device); make room, then:" in said.err
     assert "unspool sweep grid.toml -o out --resume" in said.err
 

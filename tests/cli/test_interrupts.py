@@ -46,7 +46,7 @@ def ended(number, at, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("number", "at"), [(signal.SIGINT, 2), (signal.SIGTERM, 10), (signal.SIGINT, 60), (signal.SIGTERM, 250)]
+    ("number", "at"), [(signal.SIGINT, 2), (signal.SIGTERM, 20), (signal.SIGINT, 60), (signal.SIGTERM, 250)]
 )
 def test_interrupt_while_modules_are_imported_is_told_in_a_sentence(number, at):
     found = ended(number, at)

@@ -8,6 +8,7 @@ import shlex
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import msgspec
 from starlette.background import BackgroundTask
@@ -87,14 +88,16 @@ def zipped(request: Request) -> Response:
     studio, run = studio_of(request), _run(request)
     place = studio.runs.place(run)
     name = studio.folder / f"{secrets.token_hex(6)}.zip"
-    with (
-        storage.replacing(name, mode=0o600) as file,
-        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as packed,
-    ):
-        for path in _files(place):
-            packed.write(path, f"unspool-{run.id}/{path.relative_to(place).as_posix()}")
+    with storage.replacing(name, mode=0o600) as file:
+        _pack(place, file, f"unspool-{run.id}")
     gone = BackgroundTask(storage.remove, name)
     return FileResponse(name, media_type="application/zip", filename=f"unspool-{run.id}.zip", background=gone)
+
+
+def _pack(folder: Path, file: IO[bytes], name: str) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as packed:
+        for path in _files(folder):
+            packed.write(path, f"{name}/{path.relative_to(folder).as_posix()}")
 
 
 def _files(folder: Path) -> Iterator[Path]:
