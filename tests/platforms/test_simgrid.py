@@ -426,7 +426,7 @@ ZONE_ROUTE = '<zoneRoute src="{}" dst="{}" gw_src="{}" gw_dst="{}"><link_ctn id=
             ZONE.format('<link id="s" bandwidth="1" sharing_policy="SPLITDUPLEX"/>' + ROUTE.format("a", "b", "s")),
             "say which",
         ),
-        ('<zone id="z" routing="Full">' * 120 + "</zone>" * 120, "stands inside 100 others"),
+        ('<zone id="z" routing="Full">' * 120 + "</zone>" * 120, "over 100, the limit for levels of"),
         ('<zone id="z" routing="Full">', "not valid XML: mismatched tag; expected a platform of SimGrid"),
     ],
 )

@@ -12,11 +12,13 @@ from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensErro
 
 from unspool.cli.interrupts import Interrupts
 from unspool.errors import InputError, InputErrors, UnspoolError, shown
+from unspool.limits import raised
 
 __all__ = ["app", "main", "run_command"]
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "UNSPOOL_DEBUG"
+_LIMIT = "--limit"
 _CUT_SHORT = "interrupted: what was not yet whole is not kept"
 _LONGEST = 1000  # characters of a complaint
 _OF_BATSIM_5 = frozenset({
@@ -111,7 +113,8 @@ For example: unspool studio --open"""
 
 app = App(
     name="unspool",
-    help="Replay any job log, on any platform, under any policy, and see what would have happened.",
+    help="Replay any job log, on any platform, under any policy, and see what would have happened.\n\n"
+    "Every verb takes --limit NAME=VALUE, which raises a limit of what files may ask for: --limit line_bytes=1GiB.",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
     version=lambda: version("unspool"),
@@ -158,7 +161,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run_command(arguments: Sequence[str] | None = None, interrupts: Interrupts | None = None) -> int:
     """The same without leaving: returns the exit code."""
     try:
-        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        given, limits = _parted(sys.argv[1:] if arguments is None else arguments)
+        with raised(limits):
+            code = app(given, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         _note_machine_code()
     except (Exception, KeyboardInterrupt) as error:
@@ -167,6 +172,25 @@ def run_command(arguments: Sequence[str] | None = None, interrupts: Interrupts |
             return _complain(_CUT_SHORT, INTERRUPTED)
         return _told(error)
     return int(code or DONE)
+
+
+def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments without `--limit NAME=VALUE`, which every verb takes, and its values."""
+    given: list[str] = []
+    limits: list[str] = []
+    rest = iter(arguments)
+    for each in rest:
+        if each == "--":
+            return [*given, each, *rest], limits
+        if each == _LIMIT:
+            limits.append(next(rest, ""))
+        elif each.startswith(f"{_LIMIT}="):
+            limits.append(each.removeprefix(f"{_LIMIT}="))
+        else:
+            given.append(each)
+    if "" in limits:
+        raise InputError(f"{_LIMIT}: expected NAME=VALUE, as in {_LIMIT} line_bytes=1GiB")
+    return given, limits
 
 
 def _note_machine_code() -> None:

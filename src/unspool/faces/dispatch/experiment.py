@@ -19,6 +19,7 @@ from unspool.faces.dispatch.modules import files_beside
 from unspool.faces.dispatch.names import KINDS
 from unspool.faces.dispatch.predictors import Adapted
 from unspool.faces.dispatch.simdex import RefJob
+from unspool.platforms.documents import parse_yaml, read_settings
 
 __all__ = ["COMPATS", "Experiment", "read_experiment"]
 
@@ -201,14 +202,9 @@ def read_experiment(path: str | os.PathLike[str], *, compat: str | None = None) 
 
 def _loaded(file: Path) -> tuple[Any, dict[str, int]]:
     """The content of a file, and the line of each key and of each entry of its lists."""
+    text = read_settings(file, "yaml_bytes", _EXPECTED)
     try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{file}: there is no such file; {_EXPECTED}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: cannot be read as text ({error}); {_EXPECTED}") from error
-    try:
-        content = YAML(typ="safe", pure=True).load(text)
+        content = parse_yaml(text)
         node = YAML(typ="rt", pure=True).compose(text)
     # The parser raises whatever it stumbles over: its own errors, ValueError, RecursionError, KeyError.
     except Exception as error:
