@@ -25,7 +25,11 @@ from typing import Any
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything of ours is imported
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
-import atheris
+try:
+    import atheris
+except ImportError:
+    print("nothing was fuzzed: atheris is not installed; say: pip install 'unspool[fuzz]'")
+    sys.exit(0)
 
 _COMPUTES = ("engine", "policies", "simulation", "metrics")  # and reads nothing
 
@@ -37,7 +41,6 @@ with (
 ):
     from fuzz.mutations import mutated
     from fuzz.targets import HERE, TARGETS, Target
-
     from unspool.errors import UnspoolError
 
 _FOUND = HERE / "found"

@@ -38,11 +38,22 @@ def mutated(data: bytes, most: int, seed: int) -> bytes:
             data = gzip.decompress(data)[:most]
         except (OSError, EOFError, zlib.error):
             return atheris.Mutate(data, most)
+    if b"\0" in data and draw.random() < 0.9:
+        return with_odd_bytes(data, draw)
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         data = draw.choice(_CHANGES)(data, draw)[:most]
     if draw.random() < 0.002:
         return flood(data, draw)[:most]
     return gzip.compress(data, 1)[:most] if packed or draw.random() < 0.01 else data
+
+
+def with_odd_bytes(data: bytes, draw: random.Random) -> bytes:
+    """Some bytes of a file that is no text changed, most often one: a size at its largest, a bit, a hole."""
+    changed = bytearray(data)
+    for _ in range(draw.choice((1, 1, 1, 1, 2, 4))):
+        at = draw.randrange(len(changed))
+        changed[at] = draw.choice((0, 0x7F, 0x80, 0xFF, changed[at] ^ 1 << draw.randrange(8), draw.randrange(256)))
+    return bytes(changed)
 
 
 def with_odd_number(data: bytes, draw: random.Random) -> bytes:

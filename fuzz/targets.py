@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from unspool import units
 from unspool.cli.config import read_config as read_run_config
 from unspool.cli.files import kind_of
+from unspool.errors import InputError
 from unspool.faces.batsim.protocol.begins import Terms
 from unspool.faces.batsim.protocol.messages import read_message
 from unspool.faces.batsim.running import Settings, run_batsim
@@ -85,14 +87,10 @@ def _value(data: bytes) -> None:
         units.parse_latency, parse_intervals,
     )  # fmt: skip
     for parse in parsers:
-        try:
+        with suppress(InputError):
             parse(text)
-        except units.UnitError:
-            pass
-    try:
+    with suppress(ValueError):
         parse_value(text)
-    except ValueError:
-        pass
     if not any(mark in text for mark in "/\\\0") and len(text) < 200:
         read_platform(text)
 

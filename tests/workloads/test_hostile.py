@@ -164,8 +164,8 @@ def test_times_and_counts_beyond_any_log_are_refused_or_rejected_in_every_format
         "8 {} {} {} {{CORES/{} RAM/{}}} 0 {} {} {} 0\n9 1 2 3 {{CORES/{} RAM/{}}} 0 {} {} {} 0\n",
         "json": '[{{"job_id":"a","submit_time":0,"run_time":1,"cores":1}},'
         '{{"job_id":"b","submit_time":{},"run_time":{},"cores":{}}}]',
-        "batsim": '{{"nb_res":4,"profiles":{{"p":{{"type":"delay","delay":{}}}}},"jobs":[{{"id":1,"subtime":{},"res":{},'
-        '"walltime":{},"profile":"p"}}]}}',
+        "batsim": '{{"nb_res":4,"profiles":{{"p":{{"type":"delay","delay":{}}}}},"jobs":'
+        '[{{"id":1,"subtime":{},"res":{},"walltime":{},"profile":"p"}}]}}',
         "wfcommons": '{{"schemaVersion":"1.4","workflow":{{"tasks":[{{"name":"a","runtimeInSeconds":{},"cores":{},'
         '"memoryInBytes":{},"priority":{}}}]}}}}',
         "dax": '<adag><job id="a" runtime="{}" num_procs="{}"/></adag>',
