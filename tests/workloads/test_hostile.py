@@ -226,3 +226,14 @@ def test_a_shared_file_of_many_ranks_is_read_once(tmp_path):
 def test_a_text_that_is_read_whole_is_limited(tmp_path):
     with raised(["text_bytes=10"]), pytest.raises(InputError, match="over 10 B, the limit for a file"):
         read_text(saved(tmp_path, json.dumps(list(range(20)))))
+
+
+@pytest.mark.parametrize("value", ["1e44", "9" * 35, "9e15", "-1e44"])
+def test_an_ineligible_time_beyond_any_log_is_rejected_in_a_jobs_csv(value, tmp_path):
+    text = (
+        "job_id,num_cores,max_mem_gb,num_hosts,submit_time,start_time,finish_time,ineligible_pend_time\n"
+        f"a,1,1,1,1714564800,1714564920,1714565000,0\nb,1,1,1,1714564800,1714564920,1714565000,{value}\n"
+    )
+    log = read_workload(saved(tmp_path, text), "jobs-csv")
+    assert log.table["job_id"].to_list() == ["a"]
+    assert log.rejected["reason"].to_list() == ["a time beyond any log's"]
