@@ -125,7 +125,8 @@ def _stress(name: str, seconds: float, seed: int, place: Path, tried: Any) -> No
         process.start()
         while process.is_alive():
             process.join(1.0)
-            if process.is_alive() and began.value and time.time() - began.value > _HANG_S:
+            since = began.value
+            if since and time.time() - since > _HANG_S and process.is_alive():
                 process.kill()  # memory that is not to be had makes some threads wait for ever
                 process.join()
         if process.exitcode:

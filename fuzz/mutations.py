@@ -11,6 +11,7 @@ import atheris
 __all__ = ["mutated"]
 
 _TOKEN = re.compile(rb"[+-]?[0-9][0-9.eE+-]*|\"[^\"\n]{0,60}\"|[A-Za-z_]{2,30}")
+_SEPARATOR = re.compile(rb"([,;|\t\n])")
 _NUMBERS = (
     b"-1", b"0", b"1e3", b"3.5", b"255", b"65536", b"999999999", b"2147483648", b"1000000000000", b"1e15",
     b"9007199254740993", b"9223372036854775807", b"9223372036854775808", b"18446744073709551616", b"1e19", b"1e44",
@@ -68,6 +69,13 @@ def with_odd_number(data: bytes, draw: random.Random) -> bytes:
     return data[: token.start()] + odd + data[token.end() :]
 
 
+def with_odd_cell(data: bytes, draw: random.Random) -> bytes:
+    """Another number, or something odd, in the place of all between two separators."""
+    cells = _SEPARATOR.split(data[:200_000])
+    cells[2 * draw.randrange(len(cells) // 2 + 1)] = draw.choice(_NUMBERS if draw.random() < 0.7 else _ODD)
+    return b"".join(cells) + data[200_000:]
+
+
 def with_odd_text(data: bytes, draw: random.Random) -> bytes:
     """Something odd put in anywhere."""
     at = draw.randrange(len(data) + 1)
@@ -116,6 +124,6 @@ def _member(byte: bytes) -> bytes:
 
 
 _CHANGES = (
-    with_odd_number, with_odd_number, with_odd_number, with_odd_number, with_odd_text, with_odd_text, with_run,
-    with_nesting, with_lines_moved,
+    *(with_odd_number, with_odd_number, with_odd_cell, with_odd_cell, with_odd_cell, with_odd_text, with_odd_text),
+    *(with_run, with_nesting, with_lines_moved),
 )  # fmt: skip

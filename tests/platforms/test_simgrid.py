@@ -486,7 +486,7 @@ def test_file_that_is_no_platform_is_refused(tmp_path, text, message):
 
 def test_absent_file_and_a_folder_are_refused(tmp_path):
     (tmp_path / "folder.xml").mkdir()
-    for name, message in (("absent.xml", "there is no such file"), ("folder.xml", "cannot be read")):
+    for name, message in (("absent.xml", "there is no such file"), ("folder.xml", "is a folder; expected a file")):
         with pytest.raises(InputError, match=message):
             read_platform(tmp_path / name)
 

@@ -58,7 +58,9 @@ def read_dispatch(folder: Path) -> DispatchTables:
             settings=read_json(told) if told.is_file() else {},
             metrics=(folder / "metrics.txt").read_text(encoding="utf-8"),
         )
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+    except InputError as error:
+        raise InputError(f"{folder}: the result is damaged: {error}") from error
+    except (OSError, ValueError) as error:
         raise InputError(f"{folder}: the result is damaged: {type(error).__name__}: {error}") from error
 
 

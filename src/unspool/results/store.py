@@ -134,6 +134,8 @@ def load(folder: str | os.PathLike[str]) -> Result:
             policy_version=versions.get(_POLICY),
             **({"network_use": read_table(path / _USE)} if (path / _USE).is_file() else {}),
         )
+    except InputError as error:
+        raise InputError(f"{path}: the result is damaged: {error}") from error
     except (OSError, *_DAMAGED, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: the result is damaged: {type(error).__name__}: {error}") from error
 

@@ -120,7 +120,7 @@ class _Collector(ContentHandler):
 def read_elements(path: str | os.PathLike[str], expected: str) -> Element:
     """The outermost element of an XML file; `expected` says for complaints what the file should be."""
     file = os.fspath(path)
-    return elements_of(read_text(file, expected), file, expected)
+    return elements_of(read_text(file, None), file, expected)
 
 
 def elements_of(content: bytes, file: str, expected: str) -> Element:

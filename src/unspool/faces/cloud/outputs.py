@@ -105,6 +105,8 @@ def read_costs(folder: Path) -> Costs:
         told, summary = read_json(folder / _RUN), read_json(folder / "summary.json")
         rejected = pl.read_csv(folder / "rejected.csv", schema_overrides={"line": pl.Int64, "job_id": pl.String})
         return _read(folder, told, summary, rejected)
+    except InputError as error:
+        raise InputError(f"{folder}: the result is damaged: {error}") from error
     except _DAMAGED as error:
         raise InputError(f"{folder}: the result is damaged: {type(error).__name__}: {error}") from error
 
