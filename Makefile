@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EXTRAS := excel,protocol,search,cluster,slurm,studio,aws,matplotlib
 MATRIX := tests/golden tests/cli tests/workloads
 
-.PHONY: demo test test-browser test-matrix test-lowest test-highest bench clean
+.PHONY: demo test fuzz test-browser test-matrix test-lowest test-highest bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/unspool run --policy fcfs --policy easy --policy conservative -o results/demo --force
@@ -25,6 +25,14 @@ test: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
+
+# Seconds in all, shared by the readers, those first and longest whose code has changed: make fuzz FUZZ_SECONDS=3600.
+FUZZ_SECONDS ?= 180
+
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python -c 'import atheris' 2>/dev/null || \
+		$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || echo 'atheris was not installed'
+	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
 
 # Where Playwright or Chromium is missing and cannot be installed, the tests are skipped and say so.
 test-browser: $(VENV)/installed-dev

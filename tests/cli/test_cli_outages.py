@@ -135,7 +135,7 @@ NEEDED = "expected machine, down_time, up_time and perhaps cause\n"
         (HEAD + "0,4,4\n", "line 2: up at 4 s, down at 4 s; expected up after down"),
         (HEAD + "0,soon,6\n", "line 2: 'soon' is not a duration such as 90, 5 min"),
         (HEAD + "0,4\n", "line 2: '' is not a duration such as 90, 5 min"),
-        (b"\xff\xfe\x00\n", ": binary data; expected CSV with machine, down_time, up_time"),
+        (b"\xff\xfe\x00\n", ": binary data; expected lines of text"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told_with_its_line(unspool, write, text, sentence):

@@ -200,12 +200,12 @@ def test_odd_file_names_are_shown_as_they_are(unspool, write, name):
          "platform '4x4:8G': '8G' is not a size such as 512, 64GB (decimal) or 4GiB (binary)"),
         (["three.csv", "-p", "bad.yaml"],
          "bad.yaml: not valid YAML: line 2: expected ',' or '}', but got '<stream end>'"),
-        (["three.csv", "-p", "4", "-c", "bad.toml"], "bad.toml: is not TOML: Invalid value (at end of document)"),
+        (["three.csv", "-p", "4", "-c", "bad.toml"], "bad.toml: not valid TOML: Invalid value (at end of document)"),
         (["three.csv", "-p", "4", "-c", "unknown.toml"],
          "unknown.toml: unknown setting 'polcy'; did you mean 'policy'? "
          "Known: catalogue, columns, energy, format, kill_at_walltime, missing_routes, on_loss, outages, platform, "
          "policy, seed, selection, workload"),
-        (["three.csv", "-p", "4", "-c", "nofile.toml"], "nofile.toml: cannot be read: No such file or directory"),
+        (["three.csv", "-p", "4", "-c", "nofile.toml"], "nofile.toml: there is no such file; expected TOML"),
         (["three.csv", "-p", "4", "--set", "seed"], "--set seed: expected KEY=VALUE, as in seed=1"),
         (["three.csv", "-p", "4", "--set", "seed=x"], "setting seed: expected int, got str"),
         (["three.csv", "-p", "4", "--set", "policy=[]"], "policy: the list is empty; name one scheduler or more"),

@@ -297,8 +297,8 @@ def test_hosts_without_a_route_are_told_with_the_job():
         (Merge(("d1", "t2")), "profile 'd1' cannot be merged with others"),
         (Merge(("t2", "wide")), "a job with 2 executors does it"),
         (Sequence(("wide",)), "a job with 2 executors does it"),
-        (Trace("smpi", "no/such"), "no/such: cannot be read"),
-        (Trace("usage", "no/such"), "no/such: cannot be read"),
+        (Trace("smpi", "no/such"), "no/such: there is no such file"),
+        (Trace("usage", "no/such"), "no/such: there is no such file"),
     ],
 )
 def test_profiles_that_cannot_be_run_are_told(profile, sentence):

@@ -105,7 +105,7 @@ def test_a_line_that_is_none_is_told_with_its_number(tmp_path, line, says):
 
 def test_files_that_are_not_there_are_told(tmp_path):
     (tmp_path / "list.txt").write_text("gone.txt\n")
-    with pytest.raises(InputError, match=r"gone.txt: cannot be read"):
+    with pytest.raises(InputError, match=r"gone.txt: there is no such file"):
         read_usage_trace(str(tmp_path / "list.txt"))
     (tmp_path / "list.txt").write_text("\n")
     with pytest.raises(InputError, match="lists no files"):

@@ -426,7 +426,7 @@ ZONE_ROUTE = '<zoneRoute src="{}" dst="{}" gw_src="{}" gw_dst="{}"><link_ctn id=
             ZONE.format('<link id="s" bandwidth="1" sharing_policy="SPLITDUPLEX"/>' + ROUTE.format("a", "b", "s")),
             "say which",
         ),
-        ('<zone id="z" routing="Full">' * 120 + "</zone>" * 120, "stands inside 100 others"),
+        ('<zone id="z" routing="Full">' * 120 + "</zone>" * 120, "over 100, the limit for levels of"),
         ('<zone id="z" routing="Full">', "not valid XML: mismatched tag; expected a platform of SimGrid"),
     ],
 )
@@ -486,7 +486,7 @@ def test_file_that_is_no_platform_is_refused(tmp_path, text, message):
 
 def test_absent_file_and_a_folder_are_refused(tmp_path):
     (tmp_path / "folder.xml").mkdir()
-    for name, message in (("absent.xml", "there is no such file"), ("folder.xml", "cannot be read")):
+    for name, message in (("absent.xml", "there is no such file"), ("folder.xml", "is a folder; expected a file")):
         with pytest.raises(InputError, match=message):
             read_platform(tmp_path / name)
 

@@ -172,8 +172,20 @@ def test_a_search_may_have_a_space_that_nobody_could_run():
 
 def test_a_file_that_is_no_toml_is_named(tmp_path):
     path = tmp_path / "g.toml"
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         read_grid(path)
     path.write_text("grid = [")
-    with pytest.raises(InputError, match="is not TOML"):
+    with pytest.raises(InputError, match="not valid TOML"):
+        read_grid(path)
+
+
+def test_a_number_of_hundreds_of_digits_is_refused():
+    with pytest.raises(InputError):
+        grid_of({"grid": {"scale_load": {"uniform": [0, 10**400]}}})
+
+
+def test_a_grid_that_nests_without_an_end_is_refused(tmp_path):
+    path = tmp_path / "g.toml"
+    path.write_text("grid = " + "[" * 5000)
+    with pytest.raises(InputError, match="the limit for levels"):
         read_grid(path)

@@ -14,11 +14,13 @@ from unspool.cli import CUT_SHORT, INTERRUPTED, main
 from unspool.cli.interrupts import Interrupts
 from unspool.cli.output import forget
 from unspool.errors import InputError, InputErrors, UnspoolError, shown
+from unspool.limits import raised
 
 __all__ = ["app", "main", "mend_streams", "run_command"]
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
 _DEBUG = "UNSPOOL_DEBUG"
+_LIMIT = "--limit"
 _LONGEST = 1000  # characters of a complaint
 _OF_BATSIM_5 = frozenset({
     "-L", "-S", "-l", "--config", "--ee", "--energy-host", "--energy-link", "--external-events", "--gen-config",
@@ -112,7 +114,8 @@ For example: unspool studio --open"""
 
 app = App(
     name="unspool",
-    help="Replay any job log, on any platform, under any policy, and see what would have happened.",
+    help="Replay any job log, on any platform, under any policy, and see what would have happened.\n\n"
+    "Every verb takes --limit NAME=VALUE, which raises a limit of what files may ask for: --limit line_bytes=1GiB.",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
     version=lambda: version("unspool"),
@@ -151,7 +154,9 @@ def mend_streams() -> None:
 def run_command(arguments: Sequence[str] | None = None, interrupts: Interrupts | None = None) -> int:
     """The same without leaving: returns the exit code."""
     try:
-        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        given, limits = _parted(sys.argv[1:] if arguments is None else arguments)
+        with raised(limits):
+            code = app(given, exit_on_error=False, print_error=False, result_action="return_value")
         _flush()
         _note_machine_code()
     except (Exception, KeyboardInterrupt) as error:
@@ -172,6 +177,25 @@ def _flush() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_streams()
+
+
+def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments without `--limit NAME=VALUE`, which every verb takes, and its values."""
+    given: list[str] = []
+    limits: list[str] = []
+    rest = iter(arguments)
+    for each in rest:
+        if each == "--":
+            return [*given, each, *rest], limits
+        if each == _LIMIT:
+            limits.append(next(rest, ""))
+        elif each.startswith(f"{_LIMIT}="):
+            limits.append(each.removeprefix(f"{_LIMIT}="))
+        else:
+            given.append(each)
+    if "" in limits:
+        raise InputError(f"{_LIMIT}: expected NAME=VALUE, as in {_LIMIT} line_bytes=1GiB")
+    return given, limits
 
 
 def _note_machine_code() -> None:

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from unspool.cli.output import note
-from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName
 from unspool.platforms.cluster import is_spec
+from unspool.platforms.documents import read_toml
 from unspool.trust import vet
 
 __all__ = ["RunConfig", "assigned", "read_config", "vet_policies"]
@@ -97,12 +97,7 @@ def vet_policies(
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        settings = tomllib.loads(readable(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is not TOML: {error}") from error
+    settings = read_toml(path)
     for key in settings:
         if key not in RunConfig.__struct_fields__:
             raise InputError(f"{path}: {UnknownName('setting', key, RunConfig.__struct_fields__)}")
@@ -116,7 +111,7 @@ def assigned(text: str, option: str, example: str) -> tuple[str, Any]:
         raise InputError(f"{option} {text}: expected KEY=VALUE, as in {example}")
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return key.strip(), value
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +10,12 @@ import polars as pl
 
 from unspool.cli.config import RunConfig
 from unspool.cli.output import Announcement, note, reading
-from unspool.confinement.roots import readable
 from unspool.errors import InputError, shown
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import pool_of_log, read_platform, refuse_missing_routes
 from unspool.platforms.cluster import is_spec
-from unspool.platforms.documents import read_document
+from unspool.platforms.documents import read_document, read_toml
 from unspool.results.store import load_all as read_results
 from unspool.units import counted
 from unspool.workloads import batsim, dax, jsonmap, read_workload, recodex, wfcommons
@@ -76,8 +74,8 @@ def _holds_experiment(path: Path) -> bool:
 
 def _kind_of_toml(path: Path) -> str:
     try:
-        keys = tomllib.loads(readable(path).read_text(encoding="utf-8")).keys()
-    except (OSError, ValueError):
+        keys = read_toml(path).keys()
+    except InputError:
         return "config" if path.name == "run.toml" else "platform"
     if "machines" in keys or "pool" in keys:
         return "platform"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import webbrowser
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +10,7 @@ from cyclopts import Parameter
 
 from unspool.cli.output import Announcement, counted, note, print_json, print_text
 from unspool.faces.cloud.outputs import read_costs
+from unspool.platforms.documents import read_json
 from unspool.report.content import Page
 from unspool.report.cost import cost_page
 from unspool.report.dispatch import dispatch_page, read_dispatch
@@ -94,5 +94,5 @@ def _made(folder: Path) -> Page:
 def _versions(folder: Path) -> dict[str, Any]:
     """The versions that made a result, or the first of several."""
     path = next(iter(sorted(folder.glob("versions.json")) or sorted(folder.glob("*/versions.json"))), None)
-    found: dict[str, Any] = {} if path is None else json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = {} if path is None else read_json(path)
     return found

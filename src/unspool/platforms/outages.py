@@ -10,7 +10,7 @@ from unspool.errors import InputError, UnitError, shown
 from unspool.model.outages import Failures, Outage, Outages
 from unspool.model.platform import Platform
 from unspool.units import parse_duration
-from unspool.workloads.files import opened
+from unspool.workloads.files import read_text
 
 __all__ = ["read_outages"]
 
@@ -28,15 +28,17 @@ def read_outages(given: str | os.PathLike[str], platform: Platform) -> Outages:
     text = os.fspath(given)
     if "=" in text and not os.path.exists(text):
         return Outages(failures=Failures.parse(text), name=text)
-    return Outages(listed=tuple(_rows(text, platform)), name=os.path.basename(text))
+    try:
+        return Outages(listed=tuple(_rows(text, platform)), name=os.path.basename(text))
+    except csv.Error as error:
+        raise InputError(f"{text}: not valid CSV: {error}") from error
 
 
 def _rows(path: str, platform: Platform) -> Iterator[Outage]:
-    with opened(path) as file:
-        try:
-            lines = file.read().decode().splitlines()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: binary data; expected CSV with {', '.join(_NEEDED)}") from error
+    try:
+        lines = read_text(path, None).decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: binary data; expected CSV with {', '.join(_NEEDED)}") from error
     reader = csv.DictReader(lines, skipinitialspace=True)
     missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
     if missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,13 @@ import polars as pl
 
 from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError, shown
+from unspool.platforms.documents import read_json
 from unspool.report.content import Column, Page, Section, Table, Tile, table_of
 from unspool.report.figures.dispatching import VERDICTS, delay_ecdf, predictions, verdict_shares, worker_queues
 from unspool.report.figures.style import counted
 from unspool.report.page import filled, write_page
 from unspool.report.shown import amount, duration, percent
+from unspool.workloads.parquet import read_table
 
 __all__ = ["DispatchTables", "dispatch_page", "dispatch_report", "read_dispatch", "write_dispatch_report"]
 
@@ -53,12 +54,14 @@ def read_dispatch(folder: Path) -> DispatchTables:
     told = readable_folder(folder) / "run.json"
     try:
         return DispatchTables(
-            jobs=pl.read_parquet(folder / "jobs.parquet"),
-            summary=json.loads((folder / "summary.json").read_text(encoding="utf-8")),
-            settings=json.loads(told.read_text(encoding="utf-8")) if told.is_file() else {},
+            jobs=read_table(folder / "jobs.parquet"),
+            summary=read_json(folder / "summary.json"),
+            settings=read_json(told) if told.is_file() else {},
             metrics=(folder / "metrics.txt").read_text(encoding="utf-8"),
         )
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+    except InputError as error:
+        raise InputError(f"{folder}: the result is damaged: {error}") from error
+    except (OSError, ValueError) as error:
         raise InputError(f"{folder}: the result is damaged: {type(error).__name__}: {error}") from error
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -18,16 +17,19 @@ from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError, RunError
 from unspool.platforms import read_platform
 from unspool.platforms.cluster import describe
+from unspool.platforms.documents import read_json, read_toml
 from unspool.results.rejection import SHARES
 from unspool.results.result import COUNTS, ENERGY_TABLES, TABLES, Result
 from unspool.results.spreadsheet import write_csv
 from unspool.storage import blame, make_folder, partial_folder, put_in_place, try_folder, write_text, writing
+from unspool.workloads.parquet import read_table
 
 __all__ = [
     "REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result",
     "write_table",
 ]  # fmt: skip
 
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError)
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
 _POLICY, _DIGEST, _ORIGIN = "policy_version", "workload_digest", "workload_origin_unix_s"
 _SIGNS = {"run.toml", "versions.json", "summary.json", "jobs.parquet"}
@@ -121,14 +123,13 @@ def load(folder: str | os.PathLike[str]) -> Result:
             "`unspool report`; for a result, give the same log to `unspool run`, as in -p 4"
         )
     try:
-        summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
-        versions = json.loads((path / "versions.json").read_text(encoding="utf-8"))
+        summary, versions = read_json(path / "summary.json"), read_json(path / "versions.json")
         return Result(
             workload=summary["workload"],
             platform=read_platform(path / "platform.json"),
             policy=summary["policy"],
-            **{name: pl.read_parquet(path / f"{name}.parquet") for name in (*TABLES, *_with_energy(path))},
-            config=tomllib.loads((path / "run.toml").read_text(encoding="utf-8")),
+            **{name: read_table(path / f"{name}.parquet") for name in (*TABLES, *_with_energy(path))},
+            config=read_toml(path / "run.toml"),
             counts={name: summary[name] for name in COUNTS},
             shares={name: summary[name] for name in SHARES if name in summary},
             notes=tuple(summary["notes"]),
@@ -136,9 +137,11 @@ def load(folder: str | os.PathLike[str]) -> Result:
             origin_unix_s=versions.get(_ORIGIN, 0.0),
             workload_digest=versions.get(_DIGEST, ""),
             policy_version=versions.get(_POLICY),
-            **({"network_use": pl.read_parquet(path / _USE)} if (path / _USE).is_file() else {}),
+            **({"network_use": read_table(path / _USE)} if (path / _USE).is_file() else {}),
         )
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+    except InputError as error:
+        raise InputError(f"{path}: the result is damaged: {error}") from error
+    except (OSError, *_DAMAGED, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: the result is damaged: {type(error).__name__}: {error}") from error
 
 
@@ -154,8 +157,8 @@ def load_all(folder: str | os.PathLike[str]) -> list[Result]:
         return [load(path)]
     results = {result.policy: result for result in (load(entry.parent) for entry in path.glob("*/summary.json"))}
     try:
-        return [results[entry["policy"]] for entry in json.loads(compared.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return [results[entry["policy"]] for entry in read_json(compared)]
+    except _DAMAGED as error:
         raise InputError(f"{path}: the comparison is damaged: {type(error).__name__}: {error}") from error
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
-from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.cloud.changes import parse_changes
+from unspool.platforms.documents import parse_toml, read_settings
 from unspool.sweep.checks import check_names
 from unspool.sweep.settings import (
     LOG_KEYS,
@@ -149,13 +147,8 @@ class Grid:
 
 def read_grid(path: str | PathLike[str]) -> Grid:
     """The grid in a file. Files that it names are found from where the command is run, as `unspool run` finds them."""
-    try:
-        text = readable(Path(path)).read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is not TOML: {error}") from error
+    text = read_settings(path, "toml_bytes", "expected a grid")
+    content = parse_toml(text, str(path))
     try:
         return grid_of(content, text)
     except InputError as error:

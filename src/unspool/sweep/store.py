@@ -15,9 +15,11 @@ import polars as pl
 
 from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError, RunError
+from unspool.platforms.documents import read_json
 from unspool.results.result import COUNTS
 from unspool.storage import blame, make_folder, remove, remove_empty, remove_folder, replacing, take_lock
 from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY
+from unspool.workloads.parquet import read_table
 
 __all__ = ["INPUTS", "PASSING", "RUNS", "Store", "read_runs"]
 
@@ -155,11 +157,13 @@ class Store:
 
     def facts(self) -> dict[str, Any]:
         """What the sweep is about."""
+        expected = f"{self.folder}: is not the folder of a sweep; expected {_FACTS} in it"
         try:
-            found = json.loads((readable_folder(self.folder) / _FACTS).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{self.folder}: is not the folder of a sweep; expected {_FACTS} in it") from error
-        assert isinstance(found, dict)
+            found = read_json(readable_folder(self.folder) / _FACTS)
+        except InputError as error:
+            raise InputError(expected) from error
+        if not isinstance(found, dict):
+            raise InputError(expected)
         return found
 
     def frame(self) -> pl.DataFrame:
@@ -169,7 +173,7 @@ class Store:
         plan = readable_folder(self.folder) / _PLAN
         if not plan.is_file():
             return rows.sort(KEY)
-        order = pl.read_parquet(plan).with_row_index("place")
+        order = read_table(plan).with_row_index("place")
         return order.join(rows, on=KEY, how="inner", maintain_order="left").sort("place").drop("place")
 
     def _write(self, table: pl.DataFrame, path: Path) -> None:
@@ -221,8 +225,8 @@ def _joined(parts: Sequence[Path]) -> pl.DataFrame:
 
 def _read(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
     try:
-        return pl.read_parquet(part, columns=columns)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        return read_table(part, columns=columns)
+    except InputError as error:
         raise InputError(
             f"{part}: is damaged ({error}); remove it and say --resume: its runs are made again"
         ) from error

@@ -24,6 +24,7 @@ _EXPECTED = (
     "{every, count} for windows, or a distribution such as {normal = [1.0, 0.1]}"
 )
 _LOG, _LINEAR = "log", "linear"
+_LARGEST = 1e300
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -218,4 +219,5 @@ def _edge(seconds: float) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    # Not `math.isfinite`, which cannot take whole numbers of hundreds of digits.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.limits import refuse_beyond
 from unspool.model.workload import Workload, rejected_table
 from unspool.units import counted
 from unspool.workloads.accounting import RECORD, workload_of_records
@@ -76,6 +77,7 @@ def read_accelerator(path: AnyPath, *, default_memory_gib: float = 0.0) -> Workl
         reason = _misfit(text, values)
         if reason:
             bad.append((line, shown(values[0]) if values else None, reason))
+            refuse_beyond(len(bad), "rejected", str(path))
         elif float(values[2]) <= 0 and float(values[3]) <= 0:
             counts[_NEVER_RAN] += 1
         else:

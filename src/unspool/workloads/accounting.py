@@ -78,12 +78,16 @@ def workload_of_records(
 def _completed(records: pl.DataFrame) -> pl.DataFrame:
     """The records with what they leave to be worked out: when they began, were eligible, and how long they ran."""
     submit, start = pl.col("submit"), pl.col("start")
-    ineligible = (pl.col("ineligible").fill_null(0.0).clip(-MOST_SECONDS, MOST_SECONDS) * _MICRO).round()
     records = records.with_columns(
         begun=pl.when(start >= submit).then(start).otherwise(submit),
-        eligible=pl.coalesce("eligible", submit + ineligible.cast(pl.Int64)),
+        eligible=pl.coalesce("eligible", submit + _micro(pl.col("ineligible").fill_null(0.0))),
     )
     return records.with_columns(run_time=pl.coalesce("run_time", (pl.col("finish") - pl.col("begun")) / _MICRO))
+
+
+def _micro(seconds: pl.Expr) -> pl.Expr:
+    """Whole microseconds of a span; any beyond a log's stays beyond it, and fits."""
+    return (seconds.clip(-2 * MOST_SECONDS, 2 * MOST_SECONDS) * _MICRO).round().cast(pl.Int64)
 
 
 def _reason() -> pl.Expr:
@@ -123,7 +127,7 @@ def with_distinct_ids(jobs: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]
 def _notes(jobs: pl.DataFrame) -> list[str]:
     """What was taken otherwise than it stands in the log, counted."""
     submit, eligible, start = pl.col("submit"), pl.col("eligible"), pl.col("start")
-    told = submit + (pl.col("ineligible") * _MICRO).round().cast(pl.Int64)
+    told = submit + _micro(pl.col("ineligible"))
     is_missing = start.is_null() | (start < submit)
     cases = {
         (

@@ -24,7 +24,7 @@ from unspool.workloads.batsim_fields import told
 from unspool.workloads.batsim_jobs import FREE_FIELDS, Jobs, meaning_of, plain_jobs, read_jobs
 from unspool.workloads.batsim_positions import Places, Problems, has_repeats
 from unspool.workloads.batsim_profiles import VERSION_5, read_profiles
-from unspool.workloads.files import AnyPath, read_blocks
+from unspool.workloads.files import AnyPath, read_json_text
 from unspool.workloads.references import reached
 
 __all__ = ["read_batsim", "recognises"]
@@ -83,7 +83,7 @@ def read_batsim(path: AnyPath, *, workload: str = "w0") -> Workload:
     >>> tiny.table.select("job_id", "run_time", "machines").rows(), tiny.profiles["nap"].seconds
     ([('1', 5.0, 2)], 5.0)
     """
-    text = b"".join(read_blocks(path)).removeprefix(_BYTE_ORDER_MARK)
+    text = read_json_text(path)
     _refuse_other_encodings(text, path)
     parts = _parts(text, path)
     try:

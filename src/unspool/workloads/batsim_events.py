@@ -9,7 +9,7 @@ import msgspec
 
 from unspool.errors import InputError, InputErrors, UnknownName, shown
 from unspool.workloads.batsim_fields import is_number, told
-from unspool.workloads.files import AnyPath, read_blocks
+from unspool.workloads.files import AnyPath, read_text
 from unspool.workloads.intervals import parse_intervals
 
 __all__ = ["MACHINE_EVENTS", "ExternalEvent", "read_events"]
@@ -54,7 +54,7 @@ def read_events(*paths: AnyPath, forward_unknown: bool = False) -> list[External
 
 def _of_file(path: AnyPath, forward_unknown: bool) -> list[ExternalEvent]:
     try:
-        lines = b"".join(read_blocks(path)).decode().splitlines()
+        lines = read_text(path).decode().splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: binary data; expected one JSON object a line") from error
     events: list[ExternalEvent] = []

@@ -9,7 +9,7 @@ from typing import Any
 from unspool.errors import shown
 from unspool.model.workload import Workload
 from unspool.workloads.elements import Element, elements_of
-from unspool.workloads.files import AnyPath, read_blocks
+from unspool.workloads.files import AnyPath, read_text
 from unspool.workloads.workflows import Task, check_cores, check_name, check_seconds, workload_of_tasks
 
 __all__ = ["read_dax", "recognises"]
@@ -44,7 +44,7 @@ def read_dax(path: AnyPath) -> Workload:
     ...     read_dax(file).table.select("job_id", "run_time", "cores", "depends_on").rows()
     [('a', 5.0, 1, None), ('b', 2.5, 4, 'a')]
     """
-    adag = elements_of(b"".join(read_blocks(path)), os.fspath(path), _EXPECTED)
+    adag = elements_of(read_text(path), os.fspath(path), _EXPECTED)
     if _tag(adag) != "adag":
         raise adag.fault(f"expected {_EXPECTED}")
     jobs: dict[str, Element] = {}

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from unspool.errors import InputError
+from unspool.limits import refuse_beyond
 from unspool.model.workload import rejected_table
 from unspool.units import counted
 from unspool.workloads.encoding import BYTE_ORDER_MARK, as_utf8, latin_notes
@@ -52,9 +53,11 @@ def read_cells(path: AnyPath, separator: str) -> Cells:
         if not header:
             first, _, rest = lines.text.partition(b"\n")
             header = tuple(cell.decode().strip() for cell in fields_of(first, separator.encode()))
+            refuse_beyond(len(header), "columns", str(path))
             lines = Lines(rest, lines.numbers[1:])
-        lines, ragged = set_ragged_apart(lines, separator.encode(), len(header), quoted=is_quoted)
+        lines, ragged = set_ragged_apart(lines, separator.encode(), len(header), quoted=is_quoted, where=str(path))
         rejected.append(rejected_table([_misfit(line.number, len(line.fields), len(header)) for line in ragged]))
+        refuse_beyond(sum(map(len, rejected)), "rejected", str(path))
         schema = {str(i): pl.String() for i in range(len(header))}
         frame = pl.read_csv(
             lines.text, has_header=False, separator=separator, quote_char='"' if is_quoted else None, schema=schema
@@ -69,8 +72,10 @@ def _read_quoted(path: AnyPath, separator: str) -> Cells:
     frames: list[pl.DataFrame] = []
     rejected = [rejected_table()]
     header: tuple[str, ...] = ()
+    left_out = 0
     try:
         header = tuple(cell.strip() for cell in next((row for row in rows if row), ()))
+        refuse_beyond(len(header), "columns", str(path))
         schema = {"line": pl.Int64(), **{str(i): pl.String() for i in range(len(header))}}
         numbered = _numbered(rows)
         while part := list(islice(numbered, _ROWS_AT_ONCE)):
@@ -79,6 +84,8 @@ def _read_quoted(path: AnyPath, separator: str) -> Cells:
             frames.append(pl.DataFrame(dict(zip(schema, (list(whole), *columns), strict=True)), schema))
             ragged = [(line, len(row)) for line, row in part if len(row) != len(header)]
             rejected.append(rejected_table([_misfit(line, width, len(header)) for line, width in ragged]))
+            left_out += len(ragged)
+            refuse_beyond(left_out, "rejected", str(path))
     except csv.Error as error:
         raise InputError(f"{path}, line {rows.line_num}: {error}; check the quotes of this record") from error
     return _as_cells(path, header, frames, rejected, sum(latin))

@@ -17,15 +17,15 @@ from xml.sax.xmlreader import AttributesImpl
 from defusedxml import DefusedXmlException
 from defusedxml.sax import parse
 
-from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnitError, UnknownName, shown
+from unspool.limits import refuse_beyond
+from unspool.workloads.files import read_text
 
 __all__ = ["Element", "elements_of", "read_elements", "unknown"]
 
 T = TypeVar("T")
 
 _MOST_NAMES = 12  # that a complaint lists
-_DEEPEST = 100  # elements inside each other; platforms and workflows have about five
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
@@ -96,6 +96,7 @@ class _Collector(ContentHandler):
         self._open: list[Element] = []
         self._file = file
         self._skipped = skipped_lines
+        self._count = 0
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802  (of the base class)
         line = self._locator.getLineNumber() if self._locator else None  # type: ignore[attr-defined]
@@ -104,9 +105,10 @@ class _Collector(ContentHandler):
             self._open[-1].inside.append(element)
         else:
             self.outermost = element
-        if len(self._open) == _DEEPEST:
-            raise element.fault(f"stands inside {_DEEPEST} others; expected {self._expected}, which is not so deep")
         self._open.append(element)
+        self._count += 1
+        refuse_beyond(len(self._open), "nesting", f"{self._file}, line {element.line}")
+        refuse_beyond(self._count, "elements", self._file)
 
     def endElement(self, name: str) -> None:  # noqa: N802
         self._open.pop()
@@ -118,14 +120,7 @@ class _Collector(ContentHandler):
 def read_elements(path: str | os.PathLike[str], expected: str) -> Element:
     """The outermost element of an XML file; `expected` says for complaints what the file should be."""
     file = os.fspath(path)
-    try:
-        with open(readable(file), "rb") as stream:
-            content = stream.read()
-    except FileNotFoundError:
-        raise InputError(f"{file}: there is no such file; expected {expected}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: cannot be read ({error}); expected {expected}") from error
-    return elements_of(content, file, expected)
+    return elements_of(read_text(file, None), file, expected)
 
 
 def elements_of(content: bytes, file: str, expected: str) -> Element:

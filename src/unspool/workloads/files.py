@@ -14,10 +14,13 @@ from typing import IO, cast
 
 from unspool.confinement.roots import readable
 from unspool.errors import InputError, RunError
+from unspool.limits import refuse_beyond, refuse_ratio
 from unspool.storage import AnyPath, blame, replacing
+from unspool.workloads.encoding import BYTE_ORDER_MARK
 
 __all__ = [
-    "AnyPath", "opened", "read_blocks", "refuse_existing", "replaced", "told_of_reading", "unfinished_line",
+    "AnyPath", "opened", "read_blocks", "read_json_text", "read_text", "refuse_existing", "replaced", "told_of_reading",
+    "unfinished_line",
 ]  # fmt: skip
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -37,6 +40,22 @@ def told_of_reading(listener: Callable[[int, int], None]) -> Iterator[None]:
         _listener.reset(token)
 
 
+class _Unpacked(gzip.GzipFile):
+    """Unpacks as much as files unpack to, and complains of more."""
+
+    def __init__(self, raw: IO[bytes], path: AnyPath) -> None:
+        super().__init__(fileobj=raw)
+        self._raw, self._path = raw, path
+
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes, or all."""
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(_BLOCK_BYTES), b""))
+        data = super().read(size)
+        refuse_ratio(self.tell(), self._raw.tell(), str(self._path))
+        return data
+
+
 @contextmanager
 def opened(path: AnyPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked if it is gzip whatever its name; whatever goes wrong is an `InputError`."""
@@ -50,7 +69,7 @@ def opened(path: AnyPath) -> Iterator[IO[bytes]]:
             if not is_packed and str(path).lower().endswith(".gz"):
                 raise InputError(f"{path}: not a gzip file although it is named .gz; pack it, or rename it without .gz")
             if is_packed:
-                with gzip.open(raw) as unpacked:
+                with _Unpacked(raw, path) as unpacked:
                     yield cast(IO[bytes], unpacked)
             else:
                 yield raw
@@ -67,17 +86,17 @@ def opened(path: AnyPath) -> Iterator[IO[bytes]]:
 def read_blocks(path: AnyPath, block_bytes: int = _BLOCK_BYTES) -> Iterator[bytes]:
     """The text of a file in blocks of whole lines, each ended by a newline; a file with NUL bytes is no text."""
     # One buffer for all blocks: fresh memory for each costs more than to read it.
-    buffer, kept, is_empty = bytearray(block_bytes), 0, True
-    listener = _listener.get()
+    buffer, kept, is_empty, blank = bytearray(block_bytes), 0, True, 0
     with opened(path) as file:
         total = os.stat(path).st_size
         while count := _filled(buffer, kept, file):
             is_empty, end = False, kept + count
-            if listener is not None:
-                listener(min(getattr(file, "fileobj", file).tell(), total), total)
-            if buffer.find(b"\0", kept, end) >= 0:
-                raise InputError(f"{path}: binary data; expected lines of text, so give another file or its format")
+            _tell(file, total)
+            _refuse_binary(path, buffer.find(b"\0", kept, end))
             whole = buffer.rfind(b"\n", kept, end) + 1
+            blank += _blank_lines(buffer, end)
+            refuse_beyond(blank, "blank_lines", str(path))
+            refuse_beyond(end - whole, "line_bytes", str(path))
             if whole:
                 yield bytes(memoryview(buffer)[:whole])
                 buffer[: end - whole] = buffer[whole:end]
@@ -88,6 +107,51 @@ def read_blocks(path: AnyPath, block_bytes: int = _BLOCK_BYTES) -> Iterator[byte
         raise InputError(f"{path}: the file is empty; expected one job a line")
     if kept:
         yield bytes(memoryview(buffer)[:kept]) + b"\n"
+
+
+def read_text(path: AnyPath, expected: str | None = "one job a line") -> bytes:
+    """The text of a whole file, for those that are not read line by line; a file with NUL bytes is no text.
+
+    An empty one is complained of with what was `expected`; nothing is where that is None.
+    """
+    parts: list[bytes] = []
+    size = blank = 0
+    with opened(path) as file:
+        total = os.stat(path).st_size
+        while part := file.read(_BLOCK_BYTES):
+            _tell(file, total)
+            _refuse_binary(path, part.find(b"\0"))
+            parts.append(part)
+            size, blank = size + len(part), blank + _blank_lines(part, len(part))
+            refuse_beyond(blank, "blank_lines", str(path))
+            refuse_beyond(size, "text_bytes", str(path))
+    if not parts and expected is not None:
+        raise InputError(f"{path}: the file is empty; expected {expected}")
+    return b"".join(parts)
+
+
+def read_json_text(path: AnyPath) -> bytes:
+    """The text of a JSON file without the mark of its encoding, and with no more values than memory has room for."""
+    text = read_text(path).removeprefix(BYTE_ORDER_MARK)
+    refuse_beyond(text.count(b","), "json_values", str(path))
+    return text
+
+
+def _tell(file: IO[bytes], total: int) -> None:
+    """Say how far a file is read to who asked for it."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(min(getattr(file, "fileobj", file).tell(), total), total)
+
+
+def _refuse_binary(path: AnyPath, at: int) -> None:
+    if at >= 0:
+        raise InputError(f"{path}: binary data; expected lines of text, so give another file or its format")
+
+
+def _blank_lines(buffer: bytes | bytearray, end: int) -> int:
+    """About how many lines of a block are blank: never more than there are, and half of those in a row at the least."""
+    return buffer.count(b"\n\n", 0, end) + buffer.count(b"\n\r\n", 0, end)
 
 
 def unfinished_line(path: AnyPath) -> int | None:

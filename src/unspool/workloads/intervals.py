@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 
 from unspool.errors import InputError, shown
+from unspool.limits import refuse_beyond
 
 __all__ = ["format_intervals", "parse_intervals"]
 
 _PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
-_MOST_IDS = 10_000_000
 
 
 def parse_intervals(text: str) -> tuple[int, ...]:
@@ -25,8 +25,7 @@ def parse_intervals(text: str) -> tuple[int, ...]:
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first:
             raise InputError(f"'{shown(part)}' in '{shown(text)}' is no interval; expected ids such as 0-3 7 9-10")
-        if last - first >= _MOST_IDS:
-            raise InputError(f"'{shown(part)}' in '{shown(text)}' has over {_MOST_IDS:,} ids; expected ids of machines")
+        refuse_beyond(last - first + 1, "set_ids", f"'{shown(part)}' in '{shown(text)}'")
         ids.update(range(first, last + 1))
     return tuple(sorted(ids))
 

@@ -14,7 +14,7 @@ from unspool.errors import InputError, UnknownName, shown
 from unspool.model.workload import COLUMNS, Workload, rejected_table
 from unspool.workloads.cells import to_number
 from unspool.workloads.delimited import Cells
-from unspool.workloads.files import AnyPath, opened, read_blocks
+from unspool.workloads.files import AnyPath, read_json_text
 from unspool.workloads.jobcells import GIB, JOBS_COLUMNS, NEEDED, OUR_COLUMNS, SIZES, workload_of_jobs
 from unspool.workloads.table import workload_of_cells
 
@@ -83,12 +83,12 @@ def read_json(path: AnyPath, columns: Sources | None = None, *, map: AnyPath | N
 
 
 def _objects(path: AnyPath) -> list[msgspec.Raw]:
-    text = b"".join(read_blocks(path)).removeprefix(b"\xef\xbb\xbf")
+    text = read_json_text(path)
     if not text.lstrip().startswith(b"["):
         raise InputError(f"{path}: does not begin with [; expected a top-level array of objects, one a job")
     try:
         return msgspec.json.decode(text, type=list[msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: is cut off, or is not JSON ({shown(str(error), 120)}); write it again") from error
 
 
@@ -106,7 +106,7 @@ def _decoded(raw: msgspec.Raw) -> Any:
     # Numbers beyond float64 make msgspec complain of an array that it has already found whole.
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -201,11 +201,10 @@ def _scaled(cells: pl.Series, source: _Source, name: str) -> pl.Series:
 def _read_map(path: AnyPath) -> dict[str, Any]:
     if not isinstance(path, str | PathLike):
         raise InputError(f"map={path}: expected the name of a JSON file")
-    with opened(path) as file:
-        text = file.read()
+    text = read_json_text(path)
     try:
         found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON ({shown(str(error), 120)})") from error
     if not isinstance(found, dict) or not found:
         raise InputError(

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unspool.limits import refuse_beyond
+
 __all__ = [
     "Lines", "Marks", "Ragged", "are_quotes_regular", "count_marks", "drop_lines", "fields_of", "first_record",
     "padded", "set_ragged_apart",
@@ -56,7 +58,9 @@ def drop_lines(text: bytes, first: int, comment: bytes | None = None) -> Lines:
     return Lines(b"".join(lines[i] + b"\n" for i in kept), np.array(kept, np.int64) + first)
 
 
-def set_ragged_apart(lines: Lines, separator: bytes, width: int, *, quoted: bool = False) -> tuple[Lines, list[Ragged]]:
+def set_ragged_apart(
+    lines: Lines, separator: bytes, width: int, *, quoted: bool = False, where: str = "the log"
+) -> tuple[Lines, list[Ragged]]:
     """The lines with exactly `width` fields, and the others; with `quoted`, separators in (regular) quotes are text."""
     text = np.frombuffer(lines.text, np.uint8)
     marks = np.flatnonzero((text == ord(separator)) | (text == ord("\n")))
@@ -67,6 +71,7 @@ def set_ragged_apart(lines: Lines, separator: bytes, width: int, *, quoted: bool
         return lines, []
     counts = np.diff(np.flatnonzero(text[marks] == ord("\n")), prepend=-1)
     is_whole = counts == width
+    refuse_beyond(int(np.count_nonzero(~is_whole)), "rejected", where)
     split = lines.text.split(b"\n")
     fields = fields_of if quoted else bytes.split
     ragged = [Ragged(int(lines.numbers[i]), fields(split[i], separator)) for i in np.flatnonzero(~is_whole)]

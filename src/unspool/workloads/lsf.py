@@ -14,6 +14,7 @@ import polars as pl
 
 from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName
+from unspool.limits import exceeded, limit, refuse_beyond
 from unspool.model.workload import Workload, rejected_table
 from unspool.units import counted
 from unspool.workloads.accounting import RECORD, workload_of_records
@@ -97,6 +98,7 @@ def read_lsf(
                 row = _row(parse_finish(text), line, options, counts)
             except RecordError as error:
                 bad.append((line, _id_in(text), str(error)))
+                refuse_beyond(len(bad), "rejected", str(file))
             else:
                 rows += [row] if row else []
     records = pl.DataFrame(rows, _SCHEMA, orient="row")
@@ -145,27 +147,32 @@ def _records(file: Path, ends: list[int], latin: list[int]) -> Iterator[tuple[in
 
     Adds to `ends` the last line, and to `latin` how many lines were no UTF-8.
     """
-    number, begun, held = ends[-1], 0, ""
+    number, begun, most = ends[-1], 0, limit("line_bytes")
+    held: list[str] = []  # lines of a record whose quotes are not closed
+    size = 0
     for block in read_blocks(file):
         content, count = as_utf8(block)
         latin.append(count)
         for line in content.decode().removesuffix("\n").split("\n"):
             number += 1
             line = line.rstrip("\r ")
-            if held and kind_of_record(line) is None:
-                held += f"\n{line}"
-            else:
+            closes = line.count('"') % 2 == 1
+            if not held or kind_of_record(line) is not None:
                 if held:
-                    yield begun, held
+                    yield begun, "\n".join(held)
+                held, size, closes = [], 0, not closes
                 if not line.strip() or line.startswith("#"):
-                    held = ""
                     continue
-                begun, held = number, line
-            if held.count('"') % 2 == 0:
-                yield begun, held
-                held = ""
+                begun = number
+            held.append(line)
+            size += len(line) + 1
+            if size > most:
+                raise exceeded(f"{file}, line {begun}", "line_bytes")
+            if closes:
+                yield begun, "\n".join(held)
+                held = []
     if held:
-        yield begun, held
+        yield begun, "\n".join(held)
     ends.append(number)
 
 

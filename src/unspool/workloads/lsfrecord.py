@@ -40,6 +40,7 @@ _TO_NETWORK = (
 )
 _TO_SLOTS = "affinity:s serial_job_energy cpi gips gbs gflops"
 _LAST = "ineligiblePendTime"
+_MOST_DIGITS = 16  # of a count
 _LARGEST = 1e15  # a number beyond it, in seconds, slots or KB, is none of a cluster's
 
 # s: text in quotes, e: "" which is also a number that is not known, n: number, x: nothing between two blanks, w: else.
@@ -159,12 +160,11 @@ class _Walk:
 
     def has_execution_hosts(self) -> bool:
         """Whether the number of execution hosts is there: so many texts follow, then status, host factor and name."""
-        count = self.tokens[self._at] if self.left else ""
-        if not count.isdigit():
+        count = _whole(self.tokens[self._at]) if self.left else None
+        if count is None or count > len(self.tokens):
             return False
-        follow = self._kinds[self._at + 1 : self._at + 1 + int(count) + 3]
-        hosts, after = follow[: int(count)], follow[int(count) :]
-        return hosts == "s" * int(count) and re.fullmatch("nn[se]", after) is not None
+        follow = self._kinds[self._at + 1 : self._at + 1 + count + 3]
+        return re.fullmatch(f"s{{{count}}}nn[se]", follow) is not None
 
     def host_usage(self) -> list[str]:
         """Take the use of each host: name and four numbers, or five; returns the names."""
@@ -200,9 +200,10 @@ class _Walk:
         self.take(name)
         if text in ("", '""', "-1"):
             return 0
-        if not text.isdigit():
+        count = _whole(text)
+        if count is None:
             raise RecordError(f"{name} is {shown(text, 40)}; expected how many follow")
-        return int(text)
+        return count
 
     def _refuse(self, layout: str) -> None:
         for name, at in zip(layout.split(), range(self._at, len(self.tokens) + 1), strict=False):
@@ -233,9 +234,15 @@ def _places() -> dict[str, tuple[str, int]]:
 
 def _version(text: str) -> tuple[int, ...]:
     parts = text.split(".")
-    if not all(part.isdigit() for part in parts) or int(parts[0]) != _MAJOR:
+    numbers = tuple(number for part in parts if (number := _whole(part)) is not None)
+    if len(numbers) < len(parts) or numbers[0] != _MAJOR:
         raise RecordError(f"version '{shown(text, 20)}'; expected {_MAJOR}, as in 10.1")
-    return tuple(map(int, parts))
+    return numbers
+
+
+def _whole(text: str) -> int | None:
+    """How many something says there are; None where it is no such number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS else None
 
 
 def _host(field: str) -> str:

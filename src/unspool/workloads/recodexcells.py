@@ -21,6 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.limits import refuse_beyond
 from unspool.units import counted
 from unspool.workloads.delimited import plain_lines
 from unspool.workloads.encoding import latin_notes
@@ -172,6 +173,7 @@ def _blocks(path: AnyPath, columns: Mapping[str, Kind], kept: Collection[str]) -
         if not header:
             number = int(lines.numbers[0])
             header, lines = _header_of(lines)
+            refuse_beyond(len(header), "columns", str(path))
             _refuse_header(header, columns, path, number)
         cells = None if is_quoted else _even_cells(lines, header, columns, kept)
         whole, ragged = (

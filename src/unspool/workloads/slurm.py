@@ -15,6 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from unspool.errors import InputError, shown
+from unspool.limits import refuse_beyond
 from unspool.model.workload import Workload, rejected_table
 from unspool.units import counted
 from unspool.workloads.delimited import plain_lines
@@ -179,6 +180,7 @@ def _cut(text: bytes) -> list[list[bytes]]:
 
 def _layout_by_names(header: list[str], path: AnyPath, *, is_header: bool = True) -> _Layout:
     lower = [name.lower() for name in header]
+    refuse_beyond(len(header), "columns", str(path))
     at: dict[str, int] = {}
     for role, fields in FIELDS.items():
         found = next((lower.index(name.lower()) for name in fields if name.lower() in lower), None)
@@ -199,7 +201,7 @@ def _layout_by_names(header: list[str], path: AnyPath, *, is_header: bool = True
 
 def _whole(lines: Lines, layout: _Layout, short: _Short, path: AnyPath) -> tuple[Lines, list[Ragged]]:
     """The lines with all fields, empty ones in place of a few that are missing at the end, and the other lines."""
-    whole, misfits = set_ragged_apart(lines, b"|", layout.width)
+    whole, misfits = set_ragged_apart(lines, b"|", layout.width, where=str(path))
     few = [line for line in misfits if layout.least <= len(line.fields) < layout.width]
     headers = [line.number for line in few if _is_header(line.fields)]
     if headers or short.until is not None:  # what follows another header has other fields

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName, shown
+from unspool.workloads.files import read_text
 from unspool.workloads.smpi_actions import READERS, Arguments, Found
 
 __all__ = ["SmpiTrace", "read_smpi_trace"]
@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 
 _WITHOUT_TIME = frozenset({"finalize", "comm_size", "comm_split", "comm_dup", "location"})
 _BYTE, _DOUBLE = 1.0, 8.0
+_Line = tuple[int, list[str]]  # its number, and its words
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,14 @@ def read_smpi_trace(path: str | os.PathLike[str]) -> SmpiTrace:
         raise InputError(f"{path}: names no file; expected one a line, with the actions of a rank")
     files = [os.path.normpath(os.path.join(os.path.dirname(path), name)) for name in names]
     columns, starts = _Columns(), [0]
-    if len(files) == 1 and (ranks := _ranks_of_shared(files[0])) > 1:
-        for rank in range(ranks):
-            _read_script(columns, files[0], ranks, only=str(rank))
+    if len(files) == 1 and (scripts := _scripts_of_shared(files[0])):
+        for script in scripts:
+            _read_script(columns, files[0], len(scripts), script)
             starts.append(len(columns.kind))
-        return _trace(path, tuple(files), np.arange(ranks), starts, columns)
+        return _trace(path, tuple(files), np.arange(len(scripts)), starts, columns)
     distinct = list(dict.fromkeys(files))
     for file in distinct:
-        _read_script(columns, file, len(files))
+        _read_script(columns, file, len(files), _worded(file))
         starts.append(len(columns.kind))
     place = {file: at for at, file in enumerate(distinct)}
     return _trace(path, tuple(distinct), np.array([place[file] for file in files]), starts, columns)
@@ -102,17 +103,18 @@ def _trace(path: str, files: tuple[str, ...], script_of: Array, starts: list[int
     return SmpiTrace(path, files, script_of.astype(np.int64), np.array(starts, np.int64), **held)
 
 
-def _ranks_of_shared(path: str) -> int:
-    """How many ranks have lines in a file, if they are numbered without a gap from 0 on; else 1."""
-    found = {words[0] for _, words in _worded(path)}
-    return len(found) if found == {str(rank) for rank in range(len(found))} else 1
+def _scripts_of_shared(path: str) -> list[list[_Line]]:
+    """The lines of each rank, where a file has those of several, numbered without a gap from 0 on."""
+    found: dict[str, list[_Line]] = {}
+    for line in _worded(path):
+        found.setdefault(line[1][0], []).append(line)
+    ranks = [str(rank) for rank in range(len(found))]
+    return [found[rank] for rank in ranks] if len(ranks) > 1 and found.keys() == set(ranks) else []
 
 
-def _read_script(columns: _Columns, path: str, ranks: int, only: str | None = None) -> None:
+def _read_script(columns: _Columns, path: str, ranks: int, lines: Iterable[_Line]) -> None:
     size = _BYTE
-    for line, words in _worded(path):
-        if only is not None and words[0] != only:
-            continue
+    for line, words in lines:
         if len(words) < 2:
             raise InputError(f"{path}: line {line}: '{shown(words[0])}' stands alone; expected RANK ACTION arguments")
         name = words[1].lower()
@@ -131,7 +133,7 @@ def _read_script(columns: _Columns, path: str, ranks: int, only: str | None = No
         columns.add(found, line)
 
 
-def _worded(path: str) -> Iterator[tuple[int, list[str]]]:
+def _worded(path: str) -> Iterator[_Line]:
     """The words of each line that says something, and its number."""
     for line, text in enumerate(_lines(path), 1):
         words = text.split()
@@ -141,12 +143,7 @@ def _worded(path: str) -> Iterator[tuple[int, list[str]]]:
 
 def _lines(path: str) -> Iterable[str]:
     """All lines of a file, the last one too where no end of line follows it."""
-    try:
-        with open(readable(path), "rb") as file:
-            data = file.read()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{shown(path, 300)}: cannot be read: {reason}; give a file that is there") from None
+    data = read_text(path, None)
     try:
         return data.decode().replace("\r", "").split("\n")
     except UnicodeDecodeError:

@@ -22,6 +22,7 @@ from unspool.workloads.delimited import Cells, read_cells
 from unspool.workloads.encoding import latin_notes
 from unspool.workloads.files import AnyPath, opened, replaced
 from unspool.workloads.lines import first_record
+from unspool.workloads.parquet import MAGIC, check_parquet
 
 __all__ = [
     "parted", "positions_of", "read_csv", "read_parquet", "recognises_csv", "recognises_parquet", "workload_of_cells",
@@ -34,7 +35,6 @@ _SUBMIT_EXPECTED = "seconds, or a date with a time such as 2024-05-01 12:30:00"
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _FORMATS = {",": "csv", "\t": "tsv"}
 _START_BYTES = 1 << 16
-_PARQUET_MAGIC = b"PAR1"
 _PARQUET_KEY = "unspool"
 # What a log says of itself, beside its jobs.
 _FACTS = {"origin_unix_s": float, "time_zone": str, "max_cores": int, "max_machines": int}
@@ -77,8 +77,9 @@ def read_parquet(path: AnyPath, columns: Mapping[str, str] | None = None) -> Wor
         data = file.read()
     if not data:
         raise InputError(f"{path}: the file is empty; expected Parquet")
-    if data[:4] != _PARQUET_MAGIC:
+    if not data.startswith(MAGIC):
         raise InputError(f"{path}: not a Parquet file (it does not begin with PAR1); give it its format")
+    check_parquet(data, str(path))
     try:
         table = pl.read_parquet(data)
         facts = json.loads(pl.read_parquet_metadata(data).get(_PARQUET_KEY, "{}"))
@@ -133,7 +134,7 @@ def recognises_parquet(start: bytes) -> bool:
     >>> recognises_parquet(b"PAR1\\x15")
     True
     """
-    return start.startswith(_PARQUET_MAGIC)
+    return start.startswith(MAGIC)
 
 
 def workload_of_cells(cells: Cells, path: AnyPath, columns: Mapping[str, str], facts: dict[str, Any]) -> Workload:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 from pathlib import Path
 
-from unspool.confinement.roots import readable
 from unspool.errors import InputError, shown
+from unspool.limits import refuse_beyond
+from unspool.workloads.files import read_text
 
 __all__ = ["Phase", "read_usage_trace"]
 
 Phase = tuple[float, float]
 """The part of a host's cores that are in use, and the flops that each of them does."""
 
+_RANK = re.compile("[0-9]{1,9}")
 _LINE = "RANK m_usage USAGE FLOPS, with a usage from 0 to 1, as in 0 m_usage 0.5 1e9"
 
 
@@ -36,22 +39,21 @@ def read_usage_trace(path: str) -> tuple[tuple[Phase, ...], ...]:
                         f"{file}, line {at}: is of rank {rank}; the file is that of rank {number} in {listed}: "
                         "expected lines of that rank only"
                     )
+                refuse_beyond(rank, "set_ids", f"{file}, line {at}")
                 ranks.setdefault(rank, []).append(phase)
     return tuple(tuple(ranks.get(rank, ())) for rank in range(max(ranks) + 1))
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        return readable(path).read_text(encoding="utf-8").splitlines()
+        return read_text(path, None).decode().splitlines()
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is no text; expected a usage trace") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); a usage trace names it") from None
+        raise InputError(f"{shown(str(path), 300)}: is no text; expected a usage trace") from None
 
 
 def _phase(line: str, where: str) -> tuple[int, Phase]:
     words = line.split()
-    if len(words) != 4 or words[1] != "m_usage" or not words[0].isdecimal():
+    if len(words) != 4 or words[1] != "m_usage" or _RANK.fullmatch(words[0]) is None:
         raise InputError(f"{where}: '{shown(line.strip())}'; expected {_LINE}")
     try:
         usage, flops = float(words[2]), float(words[3])

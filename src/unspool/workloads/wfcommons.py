@@ -16,7 +16,7 @@ import msgspec
 
 from unspool.errors import InputError, shown
 from unspool.model.workload import Workload
-from unspool.workloads.files import AnyPath, read_blocks
+from unspool.workloads.files import AnyPath, read_json_text
 from unspool.workloads.workflows import Fault, Task, check_cores, check_name, check_seconds, workload_of_tasks
 
 __all__ = ["read_wfcommons", "recognises"]
@@ -64,7 +64,7 @@ def read_wfcommons(path: AnyPath) -> Workload:
     ...     read_wfcommons(file).table.select("job_id", "run_time", "cores", "depends_on").rows()
     [('a', 5.0, 1, None), ('b', 2.0, 4, 'a')]
     """
-    text = b"".join(read_blocks(path)).removeprefix(b"\xef\xbb\xbf")
+    text = read_json_text(path)
     try:
         return _Reader(text, path).workload()
     # Half of a letter, or a number of thousands of digits, is JSON, but not to all that it goes through.

@@ -14,6 +14,7 @@ from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
 from unspool.platforms.catalogue import Catalogue
 from unspool.platforms.catalogue.plans import Ratios
+from unspool.platforms.documents import read_json
 from unspool.results.commitments import Commitments, Offers, commitments_again, commitments_of, units_of
 from unspool.results.costs import Costs
 from unspool.results.spreadsheet import plain_texts
@@ -62,7 +63,7 @@ def read_commitments(folder: Path) -> Commitments | None:
     """The commitments that were written into a folder; none where there are none."""
     if not (folder / "commitments.json").is_file():
         return None
-    summary = json.loads((folder / "commitments.json").read_text(encoding="utf-8"))
+    summary = read_json(folder / "commitments.json")
     tables = (
         plain_texts(pl.read_csv(folder / f"{name}.csv", infer_schema_length=None))
         for name in ("commitments", "commitment_curve")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from unspool.metrics.cost import GROUPED, Bill, cost_by, cost_by_provider, hourl
 from unspool.metrics.cost.bill import groups_of
 from unspool.metrics.cost.window import Window
 from unspool.model.workload import Workload
+from unspool.platforms.documents import read_json
 from unspool.report import write_cost_report
 from unspool.report.setups import set_ups_report
 from unspool.results.costs import Costs
@@ -29,11 +30,16 @@ from unspool.results.setups import SetUp
 from unspool.results.spreadsheet import plain_texts
 from unspool.results.store import REPORT, versions, write_folder, write_json, write_table
 from unspool.storage import make_folder, write_text, writing
+from unspool.workloads.parquet import read_table
 
 __all__ = ["read_costs", "write_costs", "write_files", "write_set_ups"]
 
 _RUN, _BY_HOUR = "run.json", "bill.npz"
 _ARRAYS = ("cost_usd", "core_hours", "disk_usd", "licence_usd")
+_DAMAGED = (
+    OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, zlib.error,
+    NotImplementedError, pl.exceptions.PolarsError,
+)  # fmt: skip
 
 
 def write_costs(
@@ -100,17 +106,18 @@ def read_costs(folder: Path) -> Costs:
     if not (readable_folder(folder) / _RUN).is_file():
         raise InputError(f"{folder}: an earlier version wrote it, without {_RUN}: run `unspool cost` again")
     try:
-        told = json.loads((folder / _RUN).read_text(encoding="utf-8"))
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        told, summary = read_json(folder / _RUN), read_json(folder / "summary.json")
         rejected = pl.read_csv(folder / "rejected.csv", schema_overrides={"line": pl.Int64, "job_id": pl.String})
         return _read(folder, told, summary, plain_texts(rejected))
-    except (OSError, ValueError, KeyError, TypeError, BadZipFile, pl.exceptions.PolarsError) as error:
+    except InputError as error:
+        raise InputError(f"{folder}: the result is damaged: {error}") from error
+    except _DAMAGED as error:
         raise InputError(f"{folder}: the result is damaged: {type(error).__name__}: {error}") from error
 
 
 def _read(folder: Path, told: dict[str, Any], summary: dict[str, Any], rejected: pl.DataFrame) -> Costs:
     machines, attempts, allocations, jobs = (
-        pl.read_parquet(folder / f"{name}.parquet") for name in ("machines", "attempts", "allocations", "jobs")
+        read_table(folder / f"{name}.parquet") for name in ("machines", "attempts", "allocations", "jobs")
     )
     with np.load(folder / _BY_HOUR, allow_pickle=False) as by_hour:
         arrays = {name: by_hour[name] for name in _ARRAYS}

@@ -12,7 +12,6 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from unspool.confinement.roots import readable
 from unspool.errors import InputError, UnknownName, UnspoolError, shown
 from unspool.faces.dispatch.drive import Parts
 from unspool.faces.dispatch.loading import check_interface, find_class, foreign_of, made, told
@@ -20,6 +19,7 @@ from unspool.faces.dispatch.modules import files_beside
 from unspool.faces.dispatch.names import KINDS
 from unspool.faces.dispatch.predictors import Adapted
 from unspool.faces.dispatch.simdex import RefJob
+from unspool.platforms.documents import parse_yaml, read_settings
 from unspool.trust import Foreign
 
 __all__ = ["COMPATS", "Experiment", "read_experiment"]
@@ -214,14 +214,9 @@ def read_experiment(path: str | os.PathLike[str], *, compat: str | None = None) 
 
 def _loaded(file: Path) -> tuple[Any, dict[str, int]]:
     """The content of a file, and the line of each key and of each entry of its lists."""
+    text = read_settings(file, "yaml_bytes", _EXPECTED)
     try:
-        text = readable(file).read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{file}: there is no such file; {_EXPECTED}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: cannot be read as text ({error}); {_EXPECTED}") from error
-    try:
-        content = YAML(typ="safe", pure=True).load(text)
+        content = parse_yaml(text)
         node = YAML(typ="rt", pure=True).compose(text)
     # The parser raises whatever it stumbles over: its own errors, ValueError, RecursionError, KeyError.
     except Exception as error:

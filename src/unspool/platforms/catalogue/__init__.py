@@ -8,7 +8,7 @@ from unspool.errors import InputError
 from unspool.platforms.catalogue.tables import types_of_csv
 from unspool.platforms.catalogue.typeinfo import types_of_json
 from unspool.platforms.catalogue.types import SPOT_PRICES, Catalogue, CatalogueType
-from unspool.workloads.files import AnyPath, opened
+from unspool.workloads.files import AnyPath, read_text
 
 __all__ = ["BUILT_IN", "SPOT_PRICES", "Catalogue", "CatalogueType", "read_catalogue"]
 
@@ -55,9 +55,7 @@ def _read(path: AnyPath | None) -> Catalogue:
 
 
 def _text(path: AnyPath) -> str:
-    with opened(path) as file:
-        content = file.read()
     try:
-        return content.decode("utf-8-sig")
+        return read_text(path, None).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: binary data; expected a catalogue as CSV or JSON") from error

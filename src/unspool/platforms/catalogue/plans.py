@@ -16,7 +16,7 @@ from statistics import median
 from unspool.errors import InputError, shown
 from unspool.platforms.catalogue.fields import Fields
 from unspool.platforms.catalogue.types import Catalogue, CatalogueType
-from unspool.workloads.files import opened
+from unspool.workloads.files import read_text
 
 __all__ = ["KINDS", "PAYMENTS", "USUAL_TERM", "YEARS", "FamilyRates", "PlanTerm", "Ratios", "rates_of", "read_ratios"]
 
@@ -100,9 +100,11 @@ def read_ratios(path: str | os.PathLike[str] | None = None) -> Ratios:
         text, name = (files("unspool.platforms.catalogue") / "savings.csv").read_text("utf-8"), _SHIPPED
     else:
         name = str(path)
-        with opened(path) as file:
-            text = file.read().decode("utf-8-sig", errors="replace")
-    return Ratios(dict(_ratios(text, name)), name)
+        text = read_text(path, None).decode("utf-8-sig", errors="replace")
+    try:
+        return Ratios(dict(_ratios(text, name)), name)
+    except csv.Error as error:
+        raise InputError(f"{name}: not valid CSV: {error}") from error
 
 
 def _ratios(text: str, name: str) -> Iterator[tuple[tuple[str, int, str, str], float]]:

@@ -15,6 +15,7 @@ import polars as pl
 
 from unspool.errors import InputError, shown
 from unspool.model.platform import Platform
+from unspool.model.workload import MOST_SECONDS
 from unspool.results.result import Result
 from unspool.results.store import load
 from unspool.workloads.cells import tidied, to_number
@@ -28,7 +29,7 @@ __all__ = ["Schedule", "read_schedule", "schedule_of"]
 _HELD = {"row": pl.Int64, "first_machine": pl.Int64, "last_machine": pl.Int64, "units": pl.Int64}
 _ID, _START, _FINISH = ("id", "job_id"), ("start", "start_time", "starting_time"), ("finish", "finish_time")
 _EXPECTED = "a folder of results, SWF, the jobs file of Batsim, or CSV with the columns id and start"
-_INTERVAL = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_INTERVAL = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _KILLED = "COMPLETED_KILLED"
 
 
@@ -188,10 +189,12 @@ def _seconds(cells: Cells, names: tuple[str, ...], path: AnyPath) -> pl.Series:
     position = _position(cells, names, path)
     text = tidied(cells.columns[position])
     numbers = to_number(text)
+    numbers = numbers.set(numbers.abs() > MOST_SECONDS, None)
     wrong = (numbers.is_null() & text.is_not_null()).to_numpy()
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         raise InputError(
-            f"{path}, line {cells.lines[at]}: {cells.header[position]} is '{shown(str(text[at]))}'; expected seconds"
+            f"{path}, line {cells.lines[at]}: {cells.header[position]} is '{shown(str(text[at]))}'; expected seconds, "
+            f"up to {MOST_SECONDS:g}"
         )
     return numbers

@@ -13,11 +13,12 @@ import polars as pl
 from unspool.errors import InputError, shown
 from unspool.model.workload import COLUMNS, Workload
 from unspool.workloads.clock import HOURS_OF_WEEK
-from unspool.workloads.files import AnyPath, opened, replaced
+from unspool.workloads.files import AnyPath, read_text, replaced
 
 __all__ = ["LEVELS", "REQUEST_COLUMNS", "RUN_TIME_LEVELS", "Fitted", "Repeats"]
 
 _VERSION = 1
+_DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 _DTYPES = {column.name: column.dtype for column in COLUMNS}
 
 LEVELS = np.concatenate((np.linspace(0.0, 0.99, 100), [0.995, 0.999, 1.0]))
@@ -128,8 +129,7 @@ class Fitted:
     @classmethod
     def load(cls, path: AnyPath) -> Fitted:
         """Read a model that `save` wrote."""
-        with opened(path) as file:
-            text = file.read()
+        text = read_text(path, "a fitted model")
         try:
             content = json.loads(text)
             if content.pop("unspool_fitted") != _VERSION:
@@ -140,7 +140,7 @@ class Fitted:
             content.update((name, tuple(content[name])) for name in ("week", "starts", "thinks"))
             fitted = cls(**content)
             _check(fitted)
-        except (ValueError, TypeError, KeyError, AttributeError, pl.exceptions.PolarsError) as error:
+        except (*_DAMAGED, pl.exceptions.PolarsError) as error:
             what = shown(str(error).partition("\n")[0], 100)
             raise InputError(
                 f"{path}: is not a fitted model ({what}); make one with `unspool generate fitted`"

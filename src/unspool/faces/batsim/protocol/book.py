@@ -11,7 +11,7 @@ from typing import Any
 from unspool.errors import DecisionError, shown
 from unspool.faces.batsim.protocol.numbers import json_text
 from unspool.model.workload import Workload
-from unspool.workloads.files import read_blocks
+from unspool.workloads.files import read_text
 
 __all__ = ["Book", "Entry", "split_id"]
 
@@ -87,7 +87,7 @@ class Book:
 
 def _content(path: str) -> dict[str, Any]:
     """A workload as it was written; that it is one, a reader has said."""
-    found: dict[str, Any] = json.loads(b"".join(read_blocks(path)).removeprefix(_BYTE_ORDER_MARK), strict=False)
+    found: dict[str, Any] = json.loads(read_text(path).removeprefix(_BYTE_ORDER_MARK), strict=False)
     return found
 
 

@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of everything that reads a file or a message: `make fuzz`."""
