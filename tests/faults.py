@@ -176,7 +176,8 @@ def _is_raw(call: ast.Call) -> bool:
         is_written = any(isinstance(each, ast.Constant) and each.value in ("w", "wb", "a", "x") for each in call.args)
         return is_written and not any(isinstance(each, ast.Name) and each.id in _FILES for each in call.args)
     if method in ("rename", "replace") and len(call.args) == 1 and not call.keywords:  # else of a text or a table
-        return not isinstance(first, ast.Dict) and not (isinstance(first, ast.Name) and first.id.isupper())
+        is_text = isinstance(first, ast.Name) and first.id.isupper()
+        return not isinstance(first, ast.Dict | ast.DictComp) and not is_text
     return method in _TO_A_FILE and first is not None and not (isinstance(first, ast.Name) and first.id in _FILES)
 
 
@@ -184,7 +185,8 @@ def _opens_to_write(call: ast.Call) -> bool:
     if any(_named(each) == "os.devnull" for each in call.args):
         return False
     if _named(call.func) == "os.open":
-        return not any(_named(each) == "os.O_RDONLY" for each in call.args)
+        flags = {_named(each) for given in call.args for each in ast.walk(given)}
+        return not flags & {"os.O_RDONLY", "os.O_PATH"} or bool(flags & {"os.O_CREAT", "os.O_WRONLY", "os.O_RDWR"})
     modes = [each for each in (*call.args, *(each.value for each in call.keywords if each.arg == "mode"))
              if isinstance(each, ast.Constant) and isinstance(each.value, str) and len(each.value) <= 3]  # fmt: skip
     return any(set("wax+") & set(each.value) for each in modes)

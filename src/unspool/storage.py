@@ -30,7 +30,7 @@ except ImportError:  # a system without such locks: what is left is then never r
 __all__ = [
     "AnyPath", "Written", "blame", "is_ours", "make_folder", "move", "partial_folder", "put_in_place", "read_own",
     "remove", "remove_empty", "remove_folder", "replace_text", "replacing", "scratch_file", "scratch_folder",
-    "sync_folder", "take_lock", "try_folder", "write_bytes", "write_text", "writing",
+    "set_mode", "sync_folder", "take_lock", "try_folder", "write_bytes", "write_text", "writing",
 ]  # fmt: skip
 
 AnyPath = str | os.PathLike[str]
@@ -184,6 +184,12 @@ def make_folder(path: AnyPath, *, new: bool = False, mode: int = 0o777) -> None:
     """Make a folder and those above it; `new` where none may be there."""
     _step("mkdir", path)
     Path(path).mkdir(mode, parents=True, exist_ok=not new)
+
+
+def set_mode(path: AnyPath, mode: int) -> None:
+    """Say who may do what with a file or folder, whatever the umask."""
+    _step("chmod", path)
+    os.chmod(path, mode)
 
 
 def move(old: AnyPath, new: AnyPath) -> None:

@@ -11,7 +11,7 @@ from tests.build import workload
 from unspool.cli.app import run_command
 from unspool.results.run import run
 from unspool.results.spreadsheet import plain_texts, shown_texts, write_csv
-from unspool.results.store import save
+from unspool.results.store import save, write_table
 from unspool.workloads import read_workload, write_workload
 from unspool.workloads.table import write_csv as write_log
 
@@ -41,7 +41,8 @@ def test_texts_come_back_as_they_were_and_none_is_computed(texts):
 
 def test_categories_and_names_of_columns_are_texts_too(tmp_path):
     table = pl.DataFrame({"=1": pl.Series(["@x", "y"], dtype=pl.Categorical), "n": [-1, None]})
-    write_csv(table, tmp_path / "table.csv")
+    with (tmp_path / "table.csv").open("wb") as file:
+        write_csv(table, file)
     assert (tmp_path / "table.csv").read_text() == "'=1,n\n'@x,-1\ny,\n"
 
 
@@ -71,7 +72,7 @@ def test_a_bill_shows_what_its_log_says_and_is_read_again_as_it_was(tmp_path):
     assert "'+1+1" in cells(tmp_path / "out" / "by_user.csv")
     assert not any(cell.startswith(("=", "@")) for path in tmp_path.glob("out/*.csv") for cell in cells(path))
     rejected = pl.DataFrame({"file": ["=f"], "line": [2], "job_id": ["=1"], "reason": ["@x"]})
-    write_csv(rejected, tmp_path / "out" / "rejected.csv")
+    write_table(rejected, tmp_path / "out" / "rejected.csv")
     assert read_costs(tmp_path / "out").rejected.rows() == rejected.rows()
 
 

@@ -37,7 +37,7 @@ NAMES = (
 @pytest.mark.parametrize("face", ["run", "sweep"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_policy_in_a_form_is_built_in_or_refused(face, name, place):
-    uploads = Uploads(place / "unspool-studio", 1 << 20)
+    uploads = Uploads(place / "unspool-studio", 1 << 20, Workers(1, None))
     with pytest.raises(InputError):
         FACES[face].prepared({"policy_more": [name]}, uploads.get("sample-campus"), uploads)
 
@@ -51,7 +51,7 @@ def test_a_policy_in_a_form_is_built_in_or_refused(face, name, place):
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["evil:Own", "evil.X"])
 def test_a_part_in_a_form_is_built_in_or_refused(face, field, name, place):
-    uploads = Uploads(place / "unspool-studio", 1 << 20)
+    uploads = Uploads(place / "unspool-studio", 1 << 20, Workers(1, None))
     with pytest.raises(InputError):
         FACES[face].prepared({field: [name]}, uploads.get("sample-campus"), uploads)
 
@@ -65,14 +65,14 @@ def test_names_that_installed_packages_bring_are_not_offered(place, monkeypatch)
     FACES["batsim"].fields.cache_clear()
     assert "backwards" not in _policies()
     assert "backwards" not in next(field for field in FACES["batsim"].fields() if field.name == "policy").choices
-    uploads = Uploads(place / "unspool-studio", 1 << 20)
+    uploads = Uploads(place / "unspool-studio", 1 << 20, Workers(1, None))
     with pytest.raises(InputError):
         FACES["run"].prepared({"policy": ["backwards"]}, uploads.get("sample-campus"), uploads)
 
 
 def test_a_worker_loads_nothing_that_its_files_name(place):
     (place / "run.toml").write_text('platform = 4\npolicy = "evil:Own"\n')
-    workers, ended, codes = Workers(1), threading.Event(), []
+    workers, ended, codes = Workers(1, None), threading.Event(), []
     workers.start("a", ("run", "-c", "run.toml"), place, lambda code: (codes.append(code), ended.set()))
     assert ended.wait(60)
     workers.close()

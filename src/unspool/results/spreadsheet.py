@@ -6,7 +6,6 @@ as what `unspool convert` and `unspool batsim` write, keep every text as it is.
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import IO
 
 import polars as pl
@@ -20,9 +19,9 @@ _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)?$"  # -5 is what it is, als
 _SHOWN = r"^'+[=+\-@\t\r\n]"
 
 
-def write_csv(table: pl.DataFrame, to: str | PathLike[str] | IO[bytes]) -> None:
+def write_csv(table: pl.DataFrame, file: IO[bytes]) -> None:
     """Write a table as CSV, with texts as `shown_texts` makes them."""
-    shown_texts(table).write_csv(to)  # type: ignore[arg-type]
+    shown_texts(table).write_csv(file)
 
 
 def shown_texts(table: pl.DataFrame) -> pl.DataFrame:
@@ -36,7 +35,7 @@ def shown_texts(table: pl.DataFrame) -> pl.DataFrame:
     """
     names = pl.Series(table.columns, dtype=pl.String).to_frame("name").select(_shown(pl.col("name"))).to_series()
     texts = table.with_columns(_shown(cs.by_dtype(pl.String, pl.Categorical, pl.Enum).cast(pl.String)))
-    return texts.rename(dict(zip(table.columns, names.to_list(), strict=True)))
+    return texts.rename({old: names[at] for at, old in enumerate(table.columns)})
 
 
 def _shown(text: pl.Expr) -> pl.Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from unspool.storage import make_folder
+from unspool.storage import make_folder, set_mode
 
 __all__ = ["LARGE", "is_plain", "private_folder", "written"]
 
@@ -17,7 +17,7 @@ LARGE = 64 << 20
 def private_folder(path: Path) -> Path:
     """A folder that is there now, for this user alone, whatever the umask."""
     make_folder(path, mode=0o700)
-    path.chmod(0o700)
+    set_mode(path, 0o700)
     return path
 
 
