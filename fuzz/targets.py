@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from unspool import units
 from unspool.cli.config import read_config as read_run_config
 from unspool.cli.files import kind_of
@@ -19,13 +21,14 @@ from unspool.faces.batsim.running import Settings, run_batsim
 from unspool.faces.cloud.config import read_config as read_cost_config
 from unspool.faces.cloud.outputs import read_costs
 from unspool.faces.dispatch.experiment import read_experiment
+from unspool.model.workload import Workload
 from unspool.platforms import read_platform
 from unspool.platforms.catalogue import read_catalogue
 from unspool.platforms.catalogue.plans import read_ratios
 from unspool.platforms.documents import parse_value
 from unspool.platforms.outages import read_outages
 from unspool.report.dispatch import read_dispatch
-from unspool.results.audit.schedule import read_schedule
+from unspool.results.check import check_schedule
 from unspool.results.store import load_all
 from unspool.sweep.grid import read_grid
 from unspool.sweep.store import read_runs
@@ -99,6 +102,11 @@ def _json_map(folder: Path) -> None:
     read_json(folder / "log.json", map=folder / "map.json")
 
 
+def _check(path: Path) -> None:
+    jobs = {"job_id": ["a", "b", "c"], "submit_time": [0, 1, 60], "run_time": [30, 60, 5], "cores": [1, 4, 2]}
+    check_schedule(path, Workload.of(pl.DataFrame(jobs)), 8, "easy")
+
+
 def _message(data: bytes) -> None:
     read_message(data, "somebody")
 
@@ -130,7 +138,7 @@ TARGETS: dict[str, Target] = {
     "grid": Target(read_grid, ("sweep/",), "grid.toml"),
     "kind-of-toml": Target(kind_of, ("cli/files",), "input.toml"),
     "kind-of-yaml": Target(kind_of, ("cli/files",), "input.yaml"),
-    "schedule": Target(read_schedule, ("results/audit/",)),
+    "schedule": Target(_check, ("results/audit/", "results/check")),
     "result": Target(load_all, ("results/",), folder="result"),
     "costs": Target(read_costs, ("faces/cloud/",), folder="costs"),
     "dispatched": Target(read_dispatch, ("report/",), folder="dispatched"),
