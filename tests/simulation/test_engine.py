@@ -678,6 +678,21 @@ def test_the_job_that_makes_no_progress_is_named():
         engine.run(policy)
 
 
+def test_the_job_that_makes_no_progress_is_named_with_all_that_it_asks_for():
+    node = MachineType("node", 4, memory_bytes=8 << 30, gpus=2)
+    platform = Platform((MachineGroup(node, 2),), licences={"solver": 3, "other": 1})
+    rows = workload([(0, 5, 8, 5)], machines=[2], memory_bytes=[2 << 30], gpus=[2], licences=["solver:2"])
+    engine = Engine(rows, platform)
+
+    def policy(view):
+        engine.push(engine.now, WAKE, 0)
+        return []
+
+    needs = r"8 cores in 2 parts, 2 GiB of memory, 2 GPUs, 2 licences solver"
+    with pytest.raises(RunError, match=rf"^No progress at 0 s: .* Job 'a', .*, waits for {needs}\.$"):
+        engine.run(policy)
+
+
 @pytest.mark.parametrize("decisions", [[], [Annotate("a", "look")]])
 def test_a_run_goes_on_after_decisions_from_outside(decisions):
     # The plans of conservative backfilling are made anew: `a` has all cores until 1, then `b` runs.

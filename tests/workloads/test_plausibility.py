@@ -37,6 +37,14 @@ def test_more_than_a_fifth_of_the_jobs_over_their_walltime():
     )
 
 
+def test_milliseconds_since_1970_are_read_as_they_are_and_noted():
+    jobs = log(submit_time=[1.7e12 + at * 60_000 for at in range(10)], run_time=[60_000.0] * 10)
+    assert doubts(jobs) == ("The log begins after the year 9999. Its times may be milliseconds, not seconds.",)
+    assert doubts(log(submit_time=[1.7e9 + at * 60 for at in range(10)])) == ()
+    result = run(jobs, 1, "easy")
+    assert result.jobs["start_time"].to_list() == [1.7e12 + at * 60_000 for at in range(10)]
+
+
 def test_a_load_above_three():
     # Nine days between the first and the last of ten jobs: 10 x 3.6 / 9 = 4 machines of one core.
     assert doubts(log(run_time=[2.25 * DAY_S] * 10, max_cores=1)) == ()

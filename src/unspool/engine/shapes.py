@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from unspool.engine.state import Place
 from unspool.errors import InputError, UnknownName
 from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
-from unspool.units import counted
+from unspool.units import counted, format_bytes
 
-__all__ = ["CORES", "GPUS", "MEMORY", "Asked", "capacity_of", "consumable_names", "distinct_shapes", "shapes_of"]
+__all__ = [
+    "CORES", "GPUS", "MEMORY", "Asked", "capacity_of", "consumable_names", "distinct_shapes", "needs_of", "shapes_of",
+]  # fmt: skip
 
 CORES, MEMORY, GPUS = 0, 1, 2
 _NO_LIMIT = float(1 << 52)  # bytes; whole numbers up to here are exact in a float
@@ -228,3 +231,21 @@ def _why_too_large(asked: Asked, shape: int, room: int, platform: Platform) -> s
     )
     what = counted(units, "machine" if asked.distinct[shape] else "unit")
     return f"asks for {what} of {of}; the empty platform has room for {room:,}"
+
+
+def needs_of(cores: int, shape: int, place: Place | None, platform: Platform) -> str:
+    """All that a job of a shape asks for, in words."""
+    total = counted(cores, "core")
+    if place is None:
+        return total
+    units = int(place.shapes[shape]["units"])
+    _, memory, gpus, *others = (int(amount) * units for amount in place.need[shape])
+    held = zip(platform.licences, place.licence_need[shape], strict=True)
+    needs = (
+        f"{total} in {units:,} parts" if units > 1 else total,
+        f"{format_bytes(memory)} of memory" if memory else "",
+        counted(gpus, "GPU") if gpus else "",
+        *(f"{amount:,} of {name}" for name, amount in zip(consumable_names(platform), others, strict=True) if amount),
+        *(f"{counted(int(amount), 'licence')} {name}" for name, amount in held if amount),
+    )
+    return ", ".join(filter(None, needs))

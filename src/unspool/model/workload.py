@@ -20,7 +20,16 @@ from unspool.errors import InputError, shown
 from unspool.model.dependencies import ids_between_commas
 from unspool.model.profile import Profile
 
-__all__ = ["COLUMNS", "MOST_CORES", "MOST_SECONDS", "REJECTED_SCHEMA", "Column", "Workload", "rejected_table"]
+__all__ = [
+    "COLUMNS",
+    "MOST_CORES",
+    "MOST_MOMENT",
+    "MOST_SECONDS",
+    "REJECTED_SCHEMA",
+    "Column",
+    "Workload",
+    "rejected_table",
+]
 
 
 @dataclass(frozen=True)
@@ -80,13 +89,17 @@ _BY_NAME = {column.name: column for column in COLUMNS}
 _REQUIRED = tuple(column.name for column in COLUMNS if column.required)
 
 MOST_SECONDS = 1e12
-"""No time is larger: this is 31,000 years, or milliseconds since 1970 of somebody who took them for seconds."""
+"""No length of time is larger: this is 31,000 years."""
+
+MOST_MOMENT = 1e13
+"""No submit time is larger. Milliseconds since 1970 are smaller: who takes them for seconds gets a note."""
 
 MOST_CORES = 10**12
 """No job asks for more cores, machines or GPUs."""
 
 _AMOUNTS: dict[str, tuple[float, float, str]] = {
-    **dict.fromkeys(("submit_time", "run_time", "walltime", "think_time"), (0, MOST_SECONDS, " seconds")),
+    "submit_time": (0, MOST_MOMENT, " seconds"),
+    **dict.fromkeys(("run_time", "walltime", "think_time"), (0, MOST_SECONDS, " seconds")),
     "cores": (1, MOST_CORES, ""),
     **dict.fromkeys(("machines", "gpus"), (0, MOST_CORES, "")),
     "memory_bytes": (0, 1 << 62, " bytes"),
@@ -222,8 +235,7 @@ def _refuse_unusable(table: pl.DataFrame, name: str) -> None:
         if len(bad):
             line, value = bad["line"][0], bad[column][0]
             expected = f"{least} or more" if value < least else f"a number up to {most:g}{unit}"
-            hint = ". Divide it by 1000 if these are milliseconds" if column == "submit_time" and value > most else ""
-            raise InputError(f"{name}, line {line}: {column} is {value:.15g}; expected {expected}{hint}")
+            raise InputError(f"{name}, line {line}: {column} is {value:.15g}; expected {expected}")
     twice = table.filter(pl.col("job_id").is_duplicated())
     if len(twice):
         job_id = twice["job_id"][0]

@@ -20,6 +20,7 @@ from unspool.engine.events import DEFERRED, KIND_SHIFT, RECLAIM, STOP, UP, WAKE,
 from unspool.engine.queue import list_fresh, list_waiting
 from unspool.engine.selection import pick
 from unspool.engine.setup import Problem, grow, pose
+from unspool.engine.shapes import needs_of
 from unspool.engine.state import (
     DECIDE,
     DEFER,
@@ -299,9 +300,7 @@ class Engine:
         if not waiting:
             return f"{told} No job waits."
         job = self.core.jobs[waiting[0]]
-        needs = counted(int(job["size"]), "core")
-        if self.place is not None and (parts := int(self.place.shapes[int(job["shape"])]["units"])) > 1:
-            needs += f" in {parts:,} parts"
+        needs = needs_of(int(job["size"]), int(job["shape"]), self.place, self.platform)
         told += f" Job '{self.id_of(waiting[0])}', the first in the queue, waits for {needs}"
         if self.state.elastic is None:
             return f"{told}."

@@ -13,6 +13,7 @@ __all__ = ["doubts", "offered_load", "on_load"]
 _FEWEST = 5  # jobs of which shares and medians say anything
 _MOST_OVER = 0.2  # of the jobs may run longer than they asked for
 _MOST_LOAD = 3.0
+_YEAR_10000_S = 253_402_300_800.0  # since 1970
 _CENTURY_S = 100 * 365.25 * 86400
 _SHORT_S = 1.0
 
@@ -75,7 +76,9 @@ def _on_walltimes(log: Workload) -> list[str]:
 def _on_span(log: Workload) -> list[str]:
     years = _span_s(log) / _CENTURY_S * 100
     if years <= 100:
-        return []
+        begin = log.origin_unix_s + float(log.table["submit_time"][0])
+        late = "The log begins after the year 9999. Its times may be milliseconds, not seconds."
+        return [late] if begin >= _YEAR_10000_S else []
     return [f"The log spans {years:,.0f} years. Its times may be milliseconds, not seconds."]
 
 
