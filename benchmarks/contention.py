@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from benchmarks.simgrid_peer import run_simgrid
 
-from unspool.engine.activities import settle, take_due
-from unspool.engine.compiled import compiled
-from unspool.engine.due import next_due
-from unspool.engine.tasks import begin_task, clear_task, send_to_all
-from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.network.activities import settle, take_due
+from unspool.engine.network.activity_heap import next_due
+from unspool.engine.network.network_build import grow_sharing, routes_of, sharing_on
+from unspool.engine.network.tasks import begin_task, clear_task, send_to_all
 from unspool.model.network import Contention, Host, Link, Network
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.profile import HomogeneousTask

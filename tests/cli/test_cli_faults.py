@@ -15,7 +15,7 @@ from tests.faults import DENIED, FAULTS, KILLED, STOPPED, Nth, Recorded, call_si
 from tests.studio_server import until
 from tests.sweep.tiny import thread_place
 
-from unspool.engine.machinecode import KeptCode
+from unspool.engine.kernel.machine_code import KeptCode
 from unspool.errors import InputError
 from unspool.faces.batsim.protocol.process import Started
 from unspool.platforms.catalogue import read_catalogue

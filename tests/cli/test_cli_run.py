@@ -417,7 +417,7 @@ def test_an_interrupted_run_leaves_nothing_behind(write, tmp_path, number):
 CUT_SHORT = """\
 import os
 import sys
-import unspool.engine.compiled
+import unspool.engine.kernel.compiled
 from numba.core import codegen, event
 from unspool.cli.app import main
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from unspool.engine.collectives import BRUCK, LINEAR, PAIR, pattern_of_alltoall
+from unspool.engine.programs.collectives import BRUCK, LINEAR, PAIR, pattern_of_alltoall
 from unspool.workloads.smpi_actions import DATATYPES, READERS
 from unspool.workloads.smpi_traces import _WITHOUT_TIME
 

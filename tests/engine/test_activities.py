@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.fluid_build import cluster
 
-from unspool.engine.activities import drop_activity, settle, take_due
-from unspool.engine.due import next_due
-from unspool.engine.tasks import begin_task, clear_task, send
-from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
+from unspool.engine.network.activities import drop_activity, settle, take_due
+from unspool.engine.network.activity_heap import next_due
+from unspool.engine.network.network_build import grow_sharing, routes_of, sharing_on
+from unspool.engine.network.tasks import begin_task, clear_task, send
 from unspool.model.network import Contention
 
 

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.engine.bitset import add, add_range, discard, discard_range, empty_bitset, lowest, next_member, run_end
+from unspool.engine.kernel.bitset import (
+    add,
+    add_range,
+    discard,
+    discard_range,
+    empty_bitset,
+    lowest,
+    next_member,
+    run_end,
+)
 
 # One word, one word more than a level holds, and the same for the level above.
 SIZES = (1, 31, 32, 33, 1024, 1025, 2100)

@@ -12,19 +12,19 @@ import pytest
 from numba import njit
 
 import unspool
-from unspool.engine.compiled import compiled, source_digest
+from unspool.engine.kernel.compiled import compiled, source_digest
 
 PACKAGE = Path(unspool.__file__).parent
 
 CALLEE = """
-from unspool.engine.compiled import compiled
+from unspool.engine.kernel.compiled import compiled
 
 @compiled
 def answer(x):
     return x + {}
 """
 CALLER = """
-from unspool.engine.compiled import compiled
+from unspool.engine.kernel.compiled import compiled
 from unspool.engine.callee import answer
 
 @compiled

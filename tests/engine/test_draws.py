@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unspool.engine.draws import FAILURES, RECLAIMS, draw, uniform
+from unspool.engine.kernel.draws import FAILURES, RECLAIMS, draw, uniform
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**63, 2**64 - 1])

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, WAKE, drop_event, pop_event, push_event
-from unspool.engine.state import CLOCK, EVENT
+from unspool.engine.jobs.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, WAKE, drop_event, pop_event, push_event
+from unspool.engine.kernel.state import CLOCK, EVENT
 
 KINDS = (END, DEFERRED, ARRIVAL, WAKE)
 

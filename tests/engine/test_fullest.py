@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.engine.fullest import first_with_room, next_with_room, put_in, take_out
-from unspool.engine.state import NODE
+from unspool.engine.cloud.fill_order import first_with_room, next_with_room, put_in, take_out
+from unspool.engine.kernel.state import NODE
 
 MACHINES = 24
 TREE = 1

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.engine import lanes
-from unspool.engine.compiled import compiled
-from unspool.engine.lanes import LANES, load, rows_of_lanes, store
+from unspool.engine.kernel import simd as lanes
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.simd import LANES, load, rows_of_lanes, store
 
 number = st.sampled_from((0.0, -0.0, 1.0, -1.0, 1e-5, math.inf, -math.inf)) | st.floats(-1e12, 1e12)
 four = st.tuples(number, number, number, number)

@@ -12,13 +12,13 @@ import pytest
 from numba import njit
 from tests.faults import faulty
 
-from unspool.engine import machinecode
-from unspool.engine.compiled import MORE_CODE, cache_folder
-from unspool.engine.machinecode import KeptCode, why_not_kept
+from unspool.engine.kernel import machine_code as machinecode
+from unspool.engine.kernel.compiled import MORE_CODE, cache_folder
+from unspool.engine.kernel.machine_code import KeptCode, why_not_kept
 
 PROGRAM = """
-from unspool.engine.compiled import compiled
-from unspool.engine.machinecode import why_not_kept
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.machine_code import why_not_kept
 
 @compiled
 def double(x):

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.build import workload
 
-from unspool.engine.profile import (
+from unspool.engine.jobs.free_cores import (
     begin_profile,
     drop_the_past,
     earliest_fit,
@@ -13,8 +13,8 @@ from unspool.engine.profile import (
     room_before,
     take_span,
 )
+from unspool.engine.kernel.state import NEVER, longer
 from unspool.engine.setup import no_plan, pose
-from unspool.engine.state import NEVER, longer
 from unspool.model.platform import Platform
 
 CORES, HORIZON = 8, 60

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.build import workload
 
-from unspool.engine.queue import (
+from unspool.engine.jobs.queue import (
     dequeue,
     enqueue,
     first_waiting,

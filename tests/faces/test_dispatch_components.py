@@ -3,7 +3,7 @@
 import pytest
 from tests.faces.dispatch_build import jobs_csv, refs_csv
 
-from unspool.engine import draws as compiled_draws
+from unspool.engine.kernel import draws as compiled_draws
 from unspool.faces.dispatch.draws import CHOICE, uniform
 from unspool.faces.dispatch.experiment import read_experiment
 from unspool.faces.dispatch.outputs import jobs_table, metrics_text

@@ -3,7 +3,7 @@
 import pytest
 from tests.fluid_build import cluster, fluid_jobs, outcome
 
-from unspool.engine.state import COMPLETED
+from unspool.engine.kernel.state import COMPLETED
 from unspool.errors import DecisionError, RunError
 from unspool.model.network import Contention
 from unspool.model.outages import Outage, Outages

@@ -6,7 +6,7 @@ import pytest
 from tests.build import placements, workload
 from tests.faces.batsim_build import networked
 
-from unspool.engine.domains import domains_of
+from unspool.engine.place.domains import domains_of
 from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.model.profile import HomogeneousTask

@@ -7,7 +7,7 @@ import polars as pl
 from tests.fluid_build import cluster, fluid_jobs
 from tests.power_build import powered
 
-from unspool.engine.draws import uniform
+from unspool.engine.kernel.draws import uniform
 from unspool.model.cloud import Cloud, InstanceType, Limits, SpotRule
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages

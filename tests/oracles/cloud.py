@@ -21,7 +21,7 @@ from tests.oracles.cloud_parts import (
     price_of,
 )
 
-from unspool.engine.draws import uniform
+from unspool.engine.kernel.draws import uniform
 from unspool.model.cloud import Cloud
 
 RECLAIMS = 5  # purpose of the draws; a number never changes its meaning

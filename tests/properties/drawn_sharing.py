@@ -13,11 +13,11 @@ from collections import Counter
 import numpy as np
 from tests import fluid_laws as laws
 
-from unspool.engine.activities import FLOWS, settle, take_due
-from unspool.engine.due import next_due
-from unspool.engine.state import NEVER
-from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send
-from unspool.engine.wiring import grow_sharing, refuse_endless, routes_of, sharing_on
+from unspool.engine.kernel.state import NEVER
+from unspool.engine.network.activities import FLOWS, settle, take_due
+from unspool.engine.network.activity_heap import next_due
+from unspool.engine.network.network_build import grow_sharing, refuse_endless, routes_of, sharing_on
+from unspool.engine.network.tasks import NO_WORK, begin_task, clear_task, send
 from unspool.errors import RunError
 from unspool.model.network import Contention, Host, Link, Network
 from unspool.simulation.tasks import FluidTask

@@ -9,10 +9,10 @@ from tests.fluid_build import cluster, fluid_jobs
 from tests.golden.test_endless_sharing import A, B, C
 
 from unspool import RunError, Workload
-from unspool.engine.activities import settle, take_due
-from unspool.engine.due import next_due
-from unspool.engine.tasks import begin_task, clear_task, send
-from unspool.engine.wiring import grow_sharing, routes_of, sharing_on
+from unspool.engine.network.activities import settle, take_due
+from unspool.engine.network.activity_heap import next_due
+from unspool.engine.network.network_build import grow_sharing, routes_of, sharing_on
+from unspool.engine.network.tasks import begin_task, clear_task, send
 from unspool.model.network import Contention, Host, Link, Network
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.profile import HomogeneousTask, Sequence, Task

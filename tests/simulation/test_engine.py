@@ -8,7 +8,7 @@ from tests.oracles.policies import Easy as PlainEasy
 from tests.oracles.policies import Fcfs as PlainFcfs
 from tests.strategies import as_jobs, as_workload, rows
 
-from unspool.engine.events import WAKE
+from unspool.engine.jobs.events import WAKE
 from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.platforms import read_platform

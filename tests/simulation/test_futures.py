@@ -9,7 +9,7 @@ from tests.build import workload
 from tests.simulation.test_forks import ON_A_POOL, PatientPolicy, TwoJobMemory
 from tests.strategies import as_workload, platforms, requests
 
-from unspool.engine.state import RUNNING
+from unspool.engine.kernel.state import RUNNING
 from unspool.errors import RunError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload

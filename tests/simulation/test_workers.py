@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.workers import late
 
-from unspool.engine.experience import METER, judge, sum_in_order, uptime
 from unspool.errors import RunError
+from unspool.metrics.experience import METER, judge, sum_in_order, uptime
 from unspool.policies.dispatchers.queues import (
     CATEGORY,
     FILTER,

@@ -200,7 +200,7 @@ def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _note_machine_code() -> None:
     """Say so if compiled code could not be kept: every run will compile again."""
-    kept = sys.modules.get("unspool.engine.machinecode")  # loaded only by verbs that run something
+    kept = sys.modules.get("unspool.engine.kernel.machine_code")  # loaded only by verbs that run something
     reason = kept.why_not_kept() if kept is not None else None
     if reason is not None:
         sys.stderr.write(

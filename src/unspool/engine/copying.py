@@ -6,9 +6,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from unspool.engine.mpi import Mpi
-from unspool.engine.queue import list_waiting
-from unspool.engine.state import (
+from unspool.engine.jobs.queue import list_waiting
+from unspool.engine.kernel.state import (
     Array,
     Core,
     Elastic,
@@ -25,6 +24,7 @@ from unspool.engine.state import (
     Sharing,
     State,
 )
+from unspool.engine.programs.mpi import Mpi
 
 __all__ = ["copied"]
 

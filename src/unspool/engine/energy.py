@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from unspool.engine.state import Array
+from unspool.engine.kernel.state import Array
 from unspool.model.network import Host
 from unspool.model.power import HostPower
 

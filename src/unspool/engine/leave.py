@@ -6,15 +6,13 @@ here, with why; what becomes of a lost job afterwards is said where machines are
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.guess import learn
-from unspool.engine.instances import leave_machines
-from unspool.engine.journal import arrive, cancel_end, end_attempt, release_dependents
-from unspool.engine.machines import free_machines, set_machine
-from unspool.engine.order import note_end
-from unspool.engine.profile import give_back_time
-from unspool.engine.programs import forget_job
-from unspool.engine.state import (
+from unspool.engine.cloud.instances import leave_machines
+from unspool.engine.jobs.estimates import learn
+from unspool.engine.jobs.free_cores import give_back_time
+from unspool.engine.jobs.journal import arrive, cancel_end, end_attempt, release_dependents
+from unspool.engine.jobs.order import note_end
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import (
     KEEP,
     KILLED,
     LOST,
@@ -29,6 +27,8 @@ from unspool.engine.state import (
     Plan,
     State,
 )
+from unspool.engine.place.machines import free_machines, set_machine
+from unspool.engine.programs.programs import forget_job
 
 __all__ = ["leave", "make_leave"]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from unspool.engine.compiled import compiled
-from unspool.engine.leave import leave
-from unspool.engine.machines import give_machine, is_on_machine, take_of_machine
-from unspool.engine.state import (
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import (
     KEEP,
     KILL,
     LOST,
@@ -23,6 +21,8 @@ from unspool.engine.state import (
     Place,
     Plan,
 )
+from unspool.engine.leave import leave
+from unspool.engine.place.machines import give_machine, is_on_machine, take_of_machine
 
 __all__ = ["change_machine", "next_change"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from unspool.engine.compiled import compiled
-from unspool.engine.instances import ON_DEMAND, end_instance
+from unspool.engine.cloud.instances import ON_DEMAND, end_instance
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import LOST, Core, Elastic, Fluid, Guess, Links, Order, Outage, Place, Plan
 from unspool.engine.leave import leave
-from unspool.engine.machines import is_on_machine
-from unspool.engine.state import LOST, Core, Elastic, Fluid, Guess, Links, Order, Outage, Place, Plan
+from unspool.engine.place.machines import is_on_machine
 
 __all__ = ["lose_instance"]
 

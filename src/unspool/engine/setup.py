@@ -8,15 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from unspool.engine.bitset import add, empty_bitset, word_count
-from unspool.engine.domains import domains_of, fewest_parts, local_shapes, within_parts
-from unspool.engine.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
-from unspool.engine.meter import grow_meter, meter_on
-from unspool.engine.plans import rows_to_plan
-from unspool.engine.profile import steps_to_plan
-from unspool.engine.profiles import Programs, fluid_of, grow_fluid
-from unspool.engine.shapes import Asked, capacity_of, consumable_names, shapes_of
-from unspool.engine.state import (
+from unspool.engine.cloud.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
+from unspool.engine.jobs.free_cores import steps_to_plan
+from unspool.engine.jobs.plans import rows_to_plan
+from unspool.engine.kernel.bitset import add, empty_bitset, word_count
+from unspool.engine.kernel.state import (
     ATTEMPT,
     CLOCK,
     DOMAIN,
@@ -44,6 +40,10 @@ from unspool.engine.state import (
     State,
     longer,
 )  # fmt: skip
+from unspool.engine.place.domains import domains_of, fewest_parts, local_shapes, within_parts
+from unspool.engine.place.shapes import Asked, capacity_of, consumable_names, shapes_of
+from unspool.engine.programs.host_load import grow_meter, meter_on
+from unspool.engine.programs.program_build import Programs, fluid_of, grow_fluid
 from unspool.model.dependencies import waits_of
 from unspool.model.network import Contention
 from unspool.model.platform import SELECTIONS, Platform

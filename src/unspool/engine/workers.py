@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.state import NEVER, Array
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import NEVER, Array
 
 __all__ = [
     "DESK", "ENTRY", "REFERENCE", "TASK", "TURN", "WORKER", "Desk", "collect_until", "enqueue", "estimate_of", "learn",

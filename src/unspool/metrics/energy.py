@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.energy import Course, allocated
-from unspool.engine.state import Array
+from unspool.engine.kernel.state import Array
 
 __all__ = ["attempt_joules", "energy_figures", "joules_between", "machine_joules", "total_power"]
 

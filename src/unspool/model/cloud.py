@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 PLANS: tuple[str, ...] = ("on-premises", "reserved", "on-demand", "spot")
-"""How a machine is paid, in the order of their codes in the engine (`engine/instances.py`)."""
+"""How a machine is paid, in the order of their codes in the engine (`engine/cloud/instances.py`)."""
 
 BILLINGS: tuple[str, ...] = ("always", "used")
 """When a machine on premises is paid: every hour, or while a job runs on it."""

@@ -18,7 +18,7 @@ from unspool.model.prices import Price
 __all__ = ["SELECTIONS", "MachineGroup", "MachineType", "Partition", "Platform"]
 
 SELECTIONS: tuple[str, ...] = ("first", "best", "worst", "contiguous", "spread", "pack", "nearby", "local")
-"""The ways to choose machines, in the order of their codes in the engine (`engine/selection.py`)."""
+"""The ways to choose machines, in the order of their codes in the engine (`engine/place/selection.py`)."""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
@@ -52,7 +52,7 @@ class MachineGroup:
 class Partition:
     """A named part of the platform: the groups whose machines its jobs may use.
 
-    If it is `local`, all machines of a job are in one part of the network (see `engine/domains.py`), whichever has room
+    If it is `local`, all machines of a job are in one part of the network (see `engine/place/domains.py`), whichever has room
     when the job starts.
     """
 

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from unspool.engine import order as kinds
-from unspool.engine.draws import ORDER, uniform
-from unspool.engine.state import Array
+from unspool.engine.jobs import order as kinds
+from unspool.engine.kernel.draws import ORDER, uniform
+from unspool.engine.kernel.state import Array
 from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload

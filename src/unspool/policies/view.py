@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, TIMED_OUT, Array, Core, Place
+from unspool.engine.kernel.state import COMPLETED, FAILED, KILLED, LOST, TIMED_OUT, Array, Core, Place
 from unspool.errors import DecisionError, UnknownName
 
 if TYPE_CHECKING:

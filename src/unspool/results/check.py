@@ -7,7 +7,7 @@ from os import PathLike, fspath
 
 import numpy as np
 
-from unspool.engine.domains import local_shapes
+from unspool.engine.place.domains import local_shapes
 from unspool.errors import InputError, UnknownName
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload

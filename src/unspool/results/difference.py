@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from unspool.engine.state import QUEUED, UNSEEN
+from unspool.engine.kernel.state import QUEUED, UNSEEN
 from unspool.errors import InputError
 from unspool.results.changes import TIME_OF, changes_of, compared_attempts, earliest
 from unspool.results.reasons import reason_for, told_time

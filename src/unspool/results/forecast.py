@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unspool.engine.state import REJECTED, RUNNING, Array
+from unspool.engine.kernel.state import REJECTED, RUNNING, Array
 from unspool.errors import InputError, UnitError
 from unspool.model.platform import Platform
 from unspool.model.workload import MOST_SECONDS, Workload

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unspool.engine.state import NEVER, QUEUED, REJECTED
+from unspool.engine.kernel.state import NEVER, QUEUED, REJECTED
 from unspool.errors import DecisionError
 from unspool.model.dependencies import listed
 from unspool.policies.base import CONSERVATIVE, EASY, FCFS, CompiledScheduler

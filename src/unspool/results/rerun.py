@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unspool.engine.kernel.state import NEVER, PAUSE
 from unspool.engine.outages import next_change
-from unspool.engine.programs import find_rates, next_activity
-from unspool.engine.state import NEVER, PAUSE
+from unspool.engine.programs.programs import find_rates, next_activity
 from unspool.errors import InputError, UnspoolError, shown
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages

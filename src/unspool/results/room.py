@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unspool.engine.shapes import CORES, GPUS, MEMORY, consumable_names
-from unspool.engine.state import Array, Place
+from unspool.engine.kernel.state import Array, Place
+from unspool.engine.place.shapes import CORES, GPUS, MEMORY, consumable_names
 from unspool.model.platform import Platform
 from unspool.simulation.engine import Engine
 from unspool.units import format_bytes

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from unspool.engine.cloud.instances import ON_DEMAND
 from unspool.engine.energy import STEP_COLUMNS, power_steps
-from unspool.engine.instances import ON_DEMAND
-from unspool.engine.lanes import LANES
-from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT, Array
+from unspool.engine.kernel.simd import LANES
+from unspool.engine.kernel.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT, Array
 from unspool.metrics.energy import attempt_joules, machine_joules
 from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.engine.state import QUEUED, UNSEEN
+from unspool.engine.kernel.state import QUEUED, UNSEEN
 from unspool.errors import InputError, shown
 from unspool.results.reasons import Reason, reason_for, told_time
 from unspool.results.rerun import AnyLog, Rerun

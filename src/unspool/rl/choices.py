@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
+from unspool.engine.kernel.state import Array
 from unspool.engine.setup import grow
-from unspool.engine.state import Array
 from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.simulation import placing, provisioning

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.engine.state import DECIDE, DONE, Array
+from unspool.engine.kernel.state import DECIDE, DONE, Array
 from unspool.errors import InputError, RunError
 from unspool.rl.rewards import Reward
 from unspool.rl.windows import Window, Windows

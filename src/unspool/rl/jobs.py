@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from unspool.engine.kernel.state import DONE, ROOM
 from unspool.engine.setup import grow
-from unspool.engine.state import DONE, ROOM
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.rl.choices import JobChoice

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from unspool.engine.state import Array
+from unspool.engine.kernel.state import Array
 from unspool.engine.workers import DESK, TURN, WORKER, Desk
 from unspool.errors import InputError, RunError, UnknownName
 from unspool.policies.dispatchers.queues import LIMITS, STATISTICS

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from unspool.engine.bitset import word_count
-from unspool.engine.journal import arrive
-from unspool.engine.meter import meter_on
-from unspool.engine.profiles import Programs, no_programs, with_program
+from unspool.engine.jobs.journal import arrive
+from unspool.engine.kernel.bitset import word_count
+from unspool.engine.kernel.state import SHAPE, WAITING, WORD, Array, Fluid, State
+from unspool.engine.place.shapes import shapes_of
+from unspool.engine.programs.host_load import meter_on
+from unspool.engine.programs.program_build import Programs, no_programs, with_program
 from unspool.engine.setup import grow
-from unspool.engine.shapes import shapes_of
-from unspool.engine.state import SHAPE, WAITING, WORD, Array, Fluid, State
 from unspool.model.network import Contention
 from unspool.model.profile import Profile
 from unspool.model.workload import Workload
 from unspool.policies.orders import Fcfs
-from unspool.simulation.adoption import deal_fixed_slots, fill_queue, keys_of
+from unspool.simulation.policy_state import deal_fixed_slots, fill_queue, keys_of
 from unspool.workloads.references import reached, spans_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from unspool.engine.compiled import compiled
-from unspool.engine.state import Array
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import Array
 from unspool.engine.workers import Desk, collect_until, enqueue, learn, release_before, release_until
 from unspool.policies.dispatchers.queues import STATISTICS, predict
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from unspool.engine.bitset import word_count
-from unspool.engine.compiled import compiled, unlocked
-from unspool.engine.setup import Problem
-from unspool.engine.state import (
+from unspool.engine.kernel.bitset import word_count
+from unspool.engine.kernel.compiled import compiled, unlocked
+from unspool.engine.kernel.state import (
     ATTEMPT,
     CLOCK,
     DECIDE,
@@ -30,6 +29,7 @@ from unspool.engine.state import (
     Place,
     State,
 )
+from unspool.engine.setup import Problem
 from unspool.model.workload import Workload
 from unspool.simulation.choosing import LEDGER, accrue, anyone_fits, look, start_chosen
 from unspool.simulation.engine import Engine

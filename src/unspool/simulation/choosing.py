@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 
-from unspool.engine.compiled import compiled
-from unspool.engine.queue import next_waiting
-from unspool.engine.selection import pick
-from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import NEVER, Array, Core, Place
+from unspool.engine.jobs.queue import next_waiting
+from unspool.engine.jobs.starts import start_by_count, start_on_picked
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import NEVER, Array, Core, Place
+from unspool.engine.place.selection import pick
 
 __all__ = ["GLOBALS", "LEDGER", "PER_JOB", "accrue", "anyone_fits", "look", "start_chosen"]
 

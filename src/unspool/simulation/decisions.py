@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from unspool.engine.events import WAKE
-from unspool.engine.journal import reject_waiting, release_dependents
+from unspool.engine.jobs.events import WAKE
+from unspool.engine.jobs.journal import reject_waiting, release_dependents
+from unspool.engine.jobs.starts import start_by_count, start_on_picked
+from unspool.engine.kernel.state import KILLED, QUEUED, RUNNING, Place
 from unspool.engine.leave import make_leave
-from unspool.engine.selection import pick
-from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import KILLED, QUEUED, RUNNING, Place
+from unspool.engine.place.selection import pick
 from unspool.errors import DecisionError
 from unspool.policies.base import Annotate, Decision, Kill, Reject, SetPstate, Start, Tell, WakeAt
 from unspool.policies.view import Job

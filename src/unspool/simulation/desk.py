@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.engine.compiled import compiled
-from unspool.engine.state import Array
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import Array
 from unspool.engine.workers import DESK, ENTRY, REFERENCE, TASK, TURN, WORKER, Desk, learn
 from unspool.errors import RunError
 from unspool.policies.dispatchers.queues import NOBODY, SIMPLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled
+from unspool.engine.kernel.compiled import compiled
 from unspool.engine.workers import (
     Desk,
     collect_until,

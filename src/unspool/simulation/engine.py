@@ -16,12 +16,9 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.copying import copied
-from unspool.engine.events import DEFERRED, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, push_event
-from unspool.engine.queue import list_fresh, list_waiting
-from unspool.engine.selection import pick
-from unspool.engine.setup import Problem, grow, pose
-from unspool.engine.shapes import needs_of
-from unspool.engine.state import (
+from unspool.engine.jobs.events import DEFERRED, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, push_event
+from unspool.engine.jobs.queue import list_fresh, list_waiting
+from unspool.engine.kernel.state import (
     DECIDE,
     DEFER,
     DONE,
@@ -36,8 +33,11 @@ from unspool.engine.state import (
     Place,
     State,
 )
-from unspool.engine.traces import deadlocks_of
-from unspool.engine.wiring import refuse_endless
+from unspool.engine.network.network_build import refuse_endless
+from unspool.engine.place.selection import pick
+from unspool.engine.place.shapes import needs_of
+from unspool.engine.programs.traces import deadlocks_of
+from unspool.engine.setup import Problem, grow, pose
 from unspool.errors import DecisionError, InputError, RunError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outage, Outages
@@ -48,14 +48,14 @@ from unspool.policies.base import CHEAPEST_FIT, OUTSIDE, BindingScheduler, Compi
 from unspool.policies.orders import Fcfs as FcfsOrder
 from unspool.policies.orders import QueueOrder
 from unspool.policies.view import Job, View
-from unspool.simulation.adoption import adopt
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.futures import Future, give_future
 from unspool.simulation.instants import MOST_ROUNDS
 from unspool.simulation.loop import compile_for, decide_once, provide_once, run_binding, run_on
+from unspool.simulation.outage_schedule import Weather
+from unspool.simulation.policy_state import adopt
+from unspool.simulation.prediction import Tutor
 from unspool.simulation.switching import Switchboard
-from unspool.simulation.tutor import Tutor
-from unspool.simulation.weather import Weather
 from unspool.units import counted
 
 __all__ = ["Driver", "Engine", "Policy"]

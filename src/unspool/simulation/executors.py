@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unspool.engine.activities import TIMER, done_fraction
-from unspool.engine.programs import deliver
+from unspool.engine.kernel.state import RUNNING, Array, Fluid, longer
+from unspool.engine.network.activities import TIMER, done_fraction
+from unspool.engine.programs.programs import deliver
+from unspool.engine.programs.work import EACH, HOMOGENEOUS, RECEIVE, REPLAY, SEQUENCE
 from unspool.engine.setup import grow
-from unspool.engine.state import RUNNING, Array, Fluid, longer
-from unspool.engine.work import EACH, HOMOGENEOUS, RECEIVE, REPLAY, SEQUENCE
 from unspool.errors import DecisionError
 from unspool.model.profile import Profile, Sequence
 from unspool.policies.base import Start

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from unspool.engine.bitset import word_count
-from unspool.engine.events import END, KIND_SHIFT
+from unspool.engine.jobs.events import END, KIND_SHIFT
+from unspool.engine.kernel.bitset import word_count
+from unspool.engine.kernel.state import FATE, HELD, LINK, RUNNING, WAITING, WORD, Array, Core, Guess, Links, Order, Plan
 from unspool.engine.setup import estimates_of
-from unspool.engine.state import FATE, HELD, LINK, RUNNING, WAITING, WORD, Array, Core, Guess, Links, Order, Plan
 from unspool.errors import RunError
 from unspool.model.workload import Workload
 from unspool.policies.orders import QueueOrder
-from unspool.simulation.adoption import deal_fixed_slots, fill_queue, keys_of
+from unspool.simulation.policy_state import deal_fixed_slots, fill_queue, keys_of
 
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine

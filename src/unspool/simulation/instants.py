@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from unspool.engine.breath import is_out_of_breath
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, pop_event
-from unspool.engine.guess import predict
-from unspool.engine.instances import bring_up, broken_off, only_stops_are_left, room_for_stops, stop_if_idle, wake
-from unspool.engine.journal import arrive, how_it_ends
-from unspool.engine.leave import leave
-from unspool.engine.meter import note_loads, room_to_note
-from unspool.engine.outages import change_machine, next_change
-from unspool.engine.plans import room_to_plan
-from unspool.engine.programs import (
-    NOBODY,
-    OUT_OF_BREATH,
-    find_rates,
-    fluid_outcome,
-    is_stale_fluid_end,
-    launch,
-    next_activity,
-    take_finished,
-)
-from unspool.engine.reclaims import lose_instance
-from unspool.engine.state import (
+from unspool.engine.cloud.instances import bring_up, broken_off, only_stops_are_left, room_for_stops, stop_if_idle, wake
+from unspool.engine.jobs.estimates import predict
+from unspool.engine.jobs.events import ARRIVAL, DEFERRED, END, KIND_SHIFT, RECLAIM, STOP, UP, WAKE, pop_event
+from unspool.engine.jobs.journal import arrive, how_it_ends
+from unspool.engine.jobs.plans import room_to_plan
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import (
     DECIDE,
     DEFER,
     DONE,
@@ -42,6 +27,21 @@ from unspool.engine.state import (
     Plan,
     State,
 )
+from unspool.engine.kernel.turns import is_out_of_breath
+from unspool.engine.leave import leave
+from unspool.engine.outages import change_machine, next_change
+from unspool.engine.programs.host_load import note_loads, room_to_note
+from unspool.engine.programs.programs import (
+    NOBODY,
+    OUT_OF_BREATH,
+    find_rates,
+    fluid_outcome,
+    is_stale_fluid_end,
+    launch,
+    next_activity,
+    take_finished,
+)
+from unspool.engine.reclaims import lose_instance
 
 __all__ = ["MOST_ROUNDS", "to_next_decision"]
 

@@ -5,8 +5,8 @@ What happens at one instant: jobs end, worker by worker; each worker that is fre
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.state import NEVER, Array
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import NEVER, Array
 from unspool.engine.workers import Desk, learn, release_before, release_until
 from unspool.policies.dispatchers.queues import STATISTICS, predict
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from numba import int64, typeof
 
-from unspool.engine.breath import wall_clock
-from unspool.engine.compiled import inlined, unlocked
-from unspool.engine.order import rank
-from unspool.engine.state import DECIDE, PAUSE, State
+from unspool.engine.jobs.order import rank
+from unspool.engine.kernel.compiled import inlined, unlocked
+from unspool.engine.kernel.state import DECIDE, PAUSE, State
+from unspool.engine.kernel.turns import wall_clock
 from unspool.policies.base import CHEAPEST_FIT, CONSERVATIVE, EASY, FCFS, FILLER, OUTSIDE
 from unspool.policies.provisioners.demand import provide
 from unspool.policies.schedulers.cheapestfit import cheapest_fit

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from unspool.engine.compiled import compiled
-from unspool.engine.state import Array
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import Array
 
 __all__ = ["Places"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.selection import place_units
-from unspool.engine.starts import start_on_picked
-from unspool.engine.state import Array, Core, Place
+from unspool.engine.jobs.starts import start_on_picked
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import Array, Core, Place
+from unspool.engine.place.selection import place_units
 from unspool.model.platform import SELECTIONS
 
 __all__ = ["PER_SET", "SETS", "SIGHT", "head_fits", "look_at_sets", "start_by"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 
-from unspool.engine.compiled import compiled
-from unspool.engine.instances import ON_DEMAND, has_room_for, is_allowed, kind_fits, start_instance
-from unspool.engine.queue import next_waiting
-from unspool.engine.selection import pick
-from unspool.engine.starts import start_on_picked
-from unspool.engine.state import NEVER, Array, Core, Elastic, Place
+from unspool.engine.cloud.instances import ON_DEMAND, has_room_for, is_allowed, kind_fits, start_instance
+from unspool.engine.jobs.queue import next_waiting
+from unspool.engine.jobs.starts import start_on_picked
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import NEVER, Array, Core, Elastic, Place
+from unspool.engine.place.selection import pick
 
 __all__ = [
     "PER_OFFER",

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unspool.engine.activities import set_speed
 from unspool.engine.energy import Course, Gauge, Switch
-from unspool.engine.machines import give_machine
-from unspool.engine.meter import meter_on
-from unspool.engine.state import LOAD, Array
+from unspool.engine.kernel.state import LOAD, Array
+from unspool.engine.network.activities import set_speed
+from unspool.engine.place.machines import give_machine
+from unspool.engine.programs.host_load import meter_on
 from unspool.errors import DecisionError, InputError
 from unspool.model.power import power_of
 from unspool.policies.base import Decision, SetPstate

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.engine.activities import set_speed, settle, take_due
-from unspool.engine.breath import is_out_of_breath
-from unspool.engine.compiled import compiled
-from unspool.engine.due import next_due
-from unspool.engine.state import NEVER, Array, Routes, Sharing
-from unspool.engine.tasks import NO_WORK, begin_task, clear_task, send
-from unspool.engine.wiring import grow_sharing, refuse_endless, routes_of, sharing_on
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import NEVER, Array, Routes, Sharing
+from unspool.engine.kernel.turns import is_out_of_breath
+from unspool.engine.network.activities import set_speed, settle, take_due
+from unspool.engine.network.activity_heap import next_due
+from unspool.engine.network.network_build import grow_sharing, refuse_endless, routes_of, sharing_on
+from unspool.engine.network.tasks import NO_WORK, begin_task, clear_task, send
 from unspool.errors import InputError
 from unspool.model.network import TCP_GAMMA, Contention, Network
 

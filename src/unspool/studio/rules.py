@@ -13,7 +13,7 @@ import msgspec
 
 from unspool.confinement.roots import ROOTS
 from unspool.confinement.worker import CONFINEMENT, Confinement, Held
-from unspool.engine.compiled import MORE_CODE, cache_folder
+from unspool.engine.kernel.compiled import MORE_CODE, cache_folder
 from unspool.errors import RunError
 from unspool.units import format_bytes, name_duration
 

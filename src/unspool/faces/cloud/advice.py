@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from unspool.engine.shares import HOUR_S
 from unspool.faces.cloud.config import CostConfig
+from unspool.metrics.cost.allocation import HOUR_S
 from unspool.model.cloud import SpotRule
 
 __all__ = ["Advice", "Trial", "advise", "apart", "knobs", "pareto"]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from unspool.confinement.roots import readable
-from unspool.engine.state import Array
+from unspool.engine.kernel.state import Array
 from unspool.errors import InputError
 from unspool.faces.dispatch.dispatchers import active_workers, admitting
 from unspool.faces.dispatch.draws import EXPLORING, uniform

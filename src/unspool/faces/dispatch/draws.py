@@ -14,7 +14,7 @@ _MASK = (1 << 64) - 1
 
 
 def uniform(seed: int, purpose: int, entity: int, ordinal: int = 0) -> float:
-    """A number in [0, 1): the same that `unspool.engine.draws.uniform` gives.
+    """A number in [0, 1): the same that `unspool.engine.kernel.draws.uniform` gives.
 
     >>> uniform(1, CHOICE, 5) == uniform(1, CHOICE, 5) != uniform(1, CHOICE, 6)
     True

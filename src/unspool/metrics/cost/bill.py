@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unspool.engine.shares import (
+from unspool.metrics.cost.allocation import (
     ALWAYS,
     BOOT,
     HOUR_S,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unspool.engine.shares import HOUR_S, spread
+from unspool.metrics.cost.allocation import HOUR_S, spread
 from unspool.metrics.cost.window import Window
 from unspool.model.cloud import MONTH_HOURS, Cloud
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from unspool.engine.shares import HOUR_S
+from unspool.metrics.cost.allocation import HOUR_S
 from unspool.metrics.cost.bill import Bill
 from unspool.metrics.cost.threads import counted_cores
 

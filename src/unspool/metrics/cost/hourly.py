@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unspool.engine.shares import BOOT, HOUR_S, IDLE, RUN, spread
+from unspool.metrics.cost.allocation import BOOT, HOUR_S, IDLE, RUN, spread
 from unspool.metrics.cost.bill import Bill
 from unspool.metrics.cost.window import Window
 

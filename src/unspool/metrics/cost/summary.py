@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unspool.engine.shares import HOUR_S
+from unspool.metrics.cost.allocation import HOUR_S
 from unspool.metrics.cost.bill import Bill
 from unspool.metrics.cost.groups import cost_by_provider
 from unspool.metrics.cost.hosts import hosts_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from unspool.engine.shares import HOUR_S
+from unspool.metrics.cost.allocation import HOUR_S
 
 __all__ = ["MEMORY_GIB", "RUN_MINUTES", "SIZES", "wait_bins", "wait_figures"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from unspool.engine.shares import HOUR_S
 from unspool.errors import InputError
+from unspool.metrics.cost.allocation import HOUR_S
 
 __all__ = ["MOST_HOURS", "Window", "window_of"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled
-from unspool.engine.state import NEVER
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import NEVER
 from unspool.engine.workers import Desk, estimate_of, set_active
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.engine.state import Array
+from unspool.engine.kernel.state import Array
 
 __all__ = ["PER_LEVEL", "Features", "Sample", "seconds_of"]
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unspool.engine.compiled import compiled
-from unspool.engine.state import Array
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import Array
 
 __all__ = ["Layers", "scaled"]
 

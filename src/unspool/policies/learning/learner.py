@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from unspool.confinement.roots import readable
-from unspool.engine.state import Array
+from unspool.engine.kernel.state import Array
 from unspool.errors import InputError
 from unspool.policies.learning.features import Features, Sample, seconds_of
 from unspool.storage import replacing

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.engine.state import Array
+from unspool.engine.kernel.state import Array
 from unspool.errors import InputError
 from unspool.policies.learning.layers import Layers, scaled
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.engine.state import Array
+from unspool.engine.kernel.state import Array
 from unspool.errors import InputError
 from unspool.policies.learning.extras import needed
 from unspool.policies.learning.layers import Layers, scaled

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from unspool.engine.compiled import compiled
-from unspool.engine.state import Array
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import Array
 from unspool.errors import InputError, RunError
 from unspool.policies.learning.extras import needed
 

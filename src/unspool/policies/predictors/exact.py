@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from unspool.engine.guess import EXACT, LEAST_S
+from unspool.engine.jobs.estimates import EXACT, LEAST_S
 
 if TYPE_CHECKING:
     from unspool.policies.view import Job

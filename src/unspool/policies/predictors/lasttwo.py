@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from unspool.engine.guess import LAST_TWO, LEAST_S
+from unspool.engine.jobs.estimates import LAST_TWO, LEAST_S
 
 if TYPE_CHECKING:
     from unspool.policies.view import Job

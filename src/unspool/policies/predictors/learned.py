@@ -6,7 +6,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from unspool.engine.guess import LEAST_S
+from unspool.engine.jobs.estimates import LEAST_S
 from unspool.errors import DecisionError
 from unspool.policies.learning.features import Features, Sample
 from unspool.policies.learning.learner import Learner, Model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from typing import TYPE_CHECKING, Any
 
-from unspool.engine.guess import LEAST_S
+from unspool.engine.jobs.estimates import LEAST_S
 from unspool.errors import InputError, UnknownName
 from unspool.model.workload import COLUMNS
 

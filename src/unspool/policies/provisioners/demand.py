@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.events import WAKE, push_event
-from unspool.engine.instances import (
+from unspool.engine.cloud.instances import (
     cheapest_kind,
     fixed_that_fit,
     has_room_for,
@@ -12,10 +10,12 @@ from unspool.engine.instances import (
     release_kept,
     start_instance,
 )
-from unspool.engine.machines import licences_suffice
-from unspool.engine.queue import next_waiting
-from unspool.engine.selection import pick
-from unspool.engine.state import Core, Elastic, Place
+from unspool.engine.jobs.events import WAKE, push_event
+from unspool.engine.jobs.queue import next_waiting
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import Core, Elastic, Place
+from unspool.engine.place.machines import licences_suffice
+from unspool.engine.place.selection import pick
 
 __all__ = ["provide"]
 

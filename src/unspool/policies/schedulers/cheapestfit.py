@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.events import WAKE, push_event
-from unspool.engine.fullest import first_with_room, next_with_room
-from unspool.engine.instances import (
+from unspool.engine.cloud.fill_order import first_with_room, next_with_room
+from unspool.engine.cloud.instances import (
     ANYWAY,
     BY_PRICE,
     LARGEST,
@@ -28,10 +26,12 @@ from unspool.engine.instances import (
     next_tick,
     tree_of,
 )
-from unspool.engine.journal import begin_when_up
-from unspool.engine.machines import licences_suffice, take_picked
-from unspool.engine.queue import next_fitting
-from unspool.engine.state import NEVER, Array, Core, Elastic, Place
+from unspool.engine.jobs.events import WAKE, push_event
+from unspool.engine.jobs.journal import begin_when_up
+from unspool.engine.jobs.queue import next_fitting
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import NEVER, Array, Core, Elastic, Place
+from unspool.engine.place.machines import licences_suffice, take_picked
 from unspool.policies.base import BindingScheduler
 from unspool.policies.schedulers.largestsize import largest_kind
 from unspool.policies.schedulers.leastaddedcost import pick_and_start

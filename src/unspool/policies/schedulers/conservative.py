@@ -7,10 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from unspool.engine.bitset import WORD, lowest
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.plans import fits_from, hold_picked, let_go, next_end, start_held
-from unspool.engine.profile import (
+from unspool.engine.jobs.expected_ends import renew_overdue
+from unspool.engine.jobs.free_cores import (
     begin_profile,
     drop_the_past,
     earliest_fit,
@@ -20,10 +18,12 @@ from unspool.engine.profile import (
     room_before,
     take_span,
 )
-from unspool.engine.queue import next_waiting, waits_at
-from unspool.engine.running import renew_overdue
-from unspool.engine.starts import start_by_count
-from unspool.engine.state import KEPT, NEVER, NOT_NEEDED, SPOILT, Array, Core, Later, Place, Plan
+from unspool.engine.jobs.plans import fits_from, hold_picked, let_go, next_end, start_held
+from unspool.engine.jobs.queue import next_waiting, waits_at
+from unspool.engine.jobs.starts import start_by_count
+from unspool.engine.kernel.bitset import WORD, lowest
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import KEPT, NEVER, NOT_NEEDED, SPOILT, Array, Core, Later, Place, Plan
 from unspool.policies.base import CONSERVATIVE, OrderedScheduler
 from unspool.policies.orders import QueueOrder
 

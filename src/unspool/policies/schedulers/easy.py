@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.engine.compiled import compiled
-from unspool.engine.machines import change_gain, clear_later, licences_suffice, units_left, units_that_fit
-from unspool.engine.queue import least_size, next_fitting
-from unspool.engine.running import renew_overdue
-from unspool.engine.selection import fits_together, pick
-from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import NEVER, Array, Core, Later, Place
+from unspool.engine.jobs.expected_ends import renew_overdue
+from unspool.engine.jobs.queue import least_size, next_fitting
+from unspool.engine.jobs.starts import start_by_count, start_on_picked
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import NEVER, Array, Core, Later, Place
+from unspool.engine.place.machines import change_gain, clear_later, licences_suffice, units_left, units_that_fit
+from unspool.engine.place.selection import fits_together, pick
 from unspool.policies.base import EASY, OrderedScheduler
 from unspool.policies.schedulers.fcfs import fcfs_by_count, fcfs_on_machines
 

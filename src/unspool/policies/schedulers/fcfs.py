@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.engine.compiled import compiled
-from unspool.engine.machines import watch
-from unspool.engine.queue import first_waiting
-from unspool.engine.selection import pick
-from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import Core, Later, Place
+from unspool.engine.jobs.queue import first_waiting
+from unspool.engine.jobs.starts import start_by_count, start_on_picked
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import Core, Later, Place
+from unspool.engine.place.machines import watch
+from unspool.engine.place.selection import pick
 from unspool.policies.base import FCFS, CompiledScheduler
 
 __all__ = ["Fcfs", "fcfs", "fcfs_by_count", "fcfs_on_machines"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.engine.compiled import compiled
-from unspool.engine.queue import next_fitting
-from unspool.engine.selection import pick
-from unspool.engine.starts import start_by_count, start_on_picked
-from unspool.engine.state import NEVER, Core, Later, Place
+from unspool.engine.jobs.queue import next_fitting
+from unspool.engine.jobs.starts import start_by_count, start_on_picked
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import NEVER, Core, Later, Place
+from unspool.engine.place.selection import pick
 from unspool.policies.base import FILLER, OrderedScheduler
 
 __all__ = ["Filler", "filler"]

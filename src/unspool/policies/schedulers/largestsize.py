@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.engine.compiled import compiled
-from unspool.engine.instances import LARGEST, ON_DEMAND, is_allowed, kind_fits
-from unspool.engine.state import Elastic, Place
+from unspool.engine.cloud.instances import LARGEST, ON_DEMAND, is_allowed, kind_fits
+from unspool.engine.kernel.compiled import compiled
+from unspool.engine.kernel.state import Elastic, Place
 from unspool.policies.base import BindingScheduler
 
 __all__ = ["LargestSize", "largest_kind"]

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.fullest import first_with_room, next_with_room
-from unspool.engine.instances import LEAST_ADDED, ON_DEMAND, idle_of, is_allowed, kind_fits, next_tick, tree_of
-from unspool.engine.state import NEVER, Core, Elastic, Place
+from unspool.engine.cloud.fill_order import first_with_room, next_with_room
+from unspool.engine.cloud.instances import LEAST_ADDED, ON_DEMAND, idle_of, is_allowed, kind_fits, next_tick, tree_of
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import NEVER, Core, Elastic, Place
 from unspool.errors import InputError
 from unspool.policies.base import BindingScheduler
 from unspool.policies.schedulers.picking import append_machine, expected_run_s, start_machines

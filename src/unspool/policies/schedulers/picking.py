@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from unspool.engine.compiled import compiled, inlined
-from unspool.engine.instances import start_instance
-from unspool.engine.machines import set_machine
-from unspool.engine.state import Core, Elastic, Place
+from unspool.engine.cloud.instances import start_instance
+from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import Core, Elastic, Place
+from unspool.engine.place.machines import set_machine
 
 __all__ = ["append_machine", "expected_run_s", "start_machines"]
 

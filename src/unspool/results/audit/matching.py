@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unspool.engine.place.shapes import Asked, shapes_of
 from unspool.engine.setup import estimates_of
-from unspool.engine.shapes import Asked, shapes_of
 from unspool.model.dependencies import waits_of
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload

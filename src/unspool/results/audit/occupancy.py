@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unspool.engine.shapes import capacity_of, consumable_names
+from unspool.engine.place.shapes import capacity_of, consumable_names
 from unspool.model.platform import Platform
 from unspool.results.audit.laws import Tally
 from unspool.results.audit.matching import Array, Match

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unspool.engine.profiles import add_task
-from unspool.engine.state import Array, longer
+from unspool.engine.kernel.state import Array, longer
+from unspool.engine.programs.program_build import add_task
 from unspool.errors import DecisionError, shown
 from unspool.faces.batsim.protocol.book import Entry
 from unspool.faces.batsim.protocol.numbers import json_text

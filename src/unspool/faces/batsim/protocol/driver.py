@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unspool.engine.events import WAKE
-from unspool.engine.starts import start_on_each
-from unspool.engine.state import COMPLETED, FAILED, KILLED, RUNNING, TIMED_OUT, Fluid
+from unspool.engine.jobs.events import WAKE
+from unspool.engine.jobs.starts import start_on_each
+from unspool.engine.kernel.state import COMPLETED, FAILED, KILLED, RUNNING, TIMED_OUT, Fluid
 from unspool.errors import RunError
 from unspool.faces.batsim.protocol.begins import Terms, begins_text
 from unspool.faces.batsim.protocol.book import Book, Entry

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unspool.engine.starts import start_on_each
+from unspool.engine.jobs.starts import start_on_each
 from unspool.errors import DecisionError, shown
 from unspool.faces.batsim.protocol.adding import Adding
 from unspool.faces.batsim.protocol.book import Entry

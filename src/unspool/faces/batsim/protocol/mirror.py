@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unspool.engine.events import WAKE
+from unspool.engine.jobs.events import WAKE
+from unspool.engine.kernel.state import CHANGE, COMPLETED, KEEP, KILLED, NEVER, ON_LOSS, Outage
 from unspool.engine.leave import make_leave
 from unspool.engine.outages import change_machine
-from unspool.engine.state import CHANGE, COMPLETED, KEEP, KILLED, NEVER, ON_LOSS, Outage
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.workload import Workload
 from unspool.policies.base import CompiledScheduler, Scheduler

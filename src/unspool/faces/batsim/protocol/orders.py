@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unspool.engine.journal import begin_attempt
+from unspool.engine.jobs.journal import begin_attempt
+from unspool.engine.kernel.state import COMPLETED, FAILED, KILLED, LOST, QUEUED, REJECTED, RUNNING, TIMED_OUT
 from unspool.engine.leave import make_leave
-from unspool.engine.state import COMPLETED, FAILED, KILLED, LOST, QUEUED, REJECTED, RUNNING, TIMED_OUT
 from unspool.errors import DecisionError, InputError, shown
 from unspool.faces.batsim.protocol.adding import Adding
 from unspool.faces.batsim.protocol.book import Entry, split_id

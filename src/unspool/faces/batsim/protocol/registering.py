@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from unspool.engine.state import RUNNING
+from unspool.engine.kernel.state import RUNNING
 from unspool.errors import DecisionError, shown
 from unspool.faces.batsim.protocol.book import split_id
 from unspool.faces.batsim.protocol.numbers import json_text
