@@ -77,7 +77,7 @@ def test_both_branches_of_a_fork_equal_an_uninterrupted_run_bit_for_bit(scene, a
 
 def journal(engine):
     codes = None if engine.state.fluid is None else engine.state.fluid.codes.tobytes()
-    rows = engine.place.rows[: int(engine.core.clock[0]["rows"])]
+    rows = engine.place.rows[: int(engine.core.course[0]["rows"])]
     return engine.attempts.tobytes(), rows.tobytes(), codes
 
 

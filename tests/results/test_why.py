@@ -205,7 +205,7 @@ def test_cores_that_are_down_are_told_apart_from_cores_that_are_held():
     engine = Engine(jobs, Platform.pool(4))
     for job in engine.advance().queue[:1]:
         engine.apply([Start(job)])
-    engine.core.clock[0]["free"] -= 2
+    engine.core.course[0]["free"] -= 2
     assert shortage_of(engine, 1).reason == "machines down"
     assert shortage_of(engine, 2).reason == "no room"
     text = str(reason_for(engine, patient, 1))

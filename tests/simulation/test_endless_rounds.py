@@ -129,7 +129,7 @@ def test_a_turn_of_python_amid_an_instant_changes_nothing():
 
     def has_a_turn(engine):
         turns.append(engine.now)
-        engine.core.clock[0]["second"] = engine.state.fluid.sharing.rule[0]["second"] = 0
+        engine.core.course[0]["second"] = engine.state.fluid.sharing.rule[0]["second"] = 0
 
     def journal(progress):
         engine = Engine(jobs, where)

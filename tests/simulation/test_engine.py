@@ -486,7 +486,7 @@ def test_any_number_of_wake_ups_may_come_before_a_start():
     engine.advance()
     room = len(engine.core.events)
     engine.apply([*(WakeAt(1 + at) for at in range(room)), Start("a")])
-    assert engine.core.clock[0]["events"] == room + 1
+    assert engine.core.course[0]["events"] == room + 1
     assert len(engine.core.events) > room
 
 
@@ -495,7 +495,7 @@ def test_any_number_of_kills_and_starts_may_come_at_one_instant():
     engine.advance()
     engine.apply([Start("a", [1, 0]), Kill("a"), Start("b", [1, 0]), Kill("b"), Start("c", [1, 0])])
     assert started(engine) == [("a", 0), ("b", 0), ("c", 0)]
-    assert engine.core.clock[0]["rows"] <= len(engine.place.rows)
+    assert engine.core.course[0]["rows"] <= len(engine.place.rows)
 
 
 def test_any_number_of_dependents_may_be_released_at_one_instant():
@@ -506,7 +506,7 @@ def test_any_number_of_dependents_may_be_released_at_one_instant():
     while (view := engine.advance()) and view.now < 12:
         pass
     assert (view.now, len(view.queue)) == (12, count - 1)
-    assert engine.core.clock[0]["events"] <= len(engine.core.events)
+    assert engine.core.course[0]["events"] <= len(engine.core.events)
 
 
 # Built-in policies among others.

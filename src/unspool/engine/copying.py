@@ -16,6 +16,7 @@ from unspool.engine.kernel.state import (
     Later,
     Links,
     Meter,
+    Mpi,
     Order,
     Outage,
     Place,
@@ -24,7 +25,6 @@ from unspool.engine.kernel.state import (
     Sharing,
     State,
 )
-from unspool.engine.programs.mpi import Mpi
 
 __all__ = ["copied"]
 
@@ -46,7 +46,7 @@ _INPUT = {
     Routes: ("group", "leaving", "arriving", "itself", "between", "links"),
     Meter: (),
 }
-# Arrays that are filled from the front, by the field of the clock that counts what is in them.
+# Arrays that are filled from the front, by the field of the course that counts what is in them.
 _FILLED = ("attempts", "rows")
 _SPARE = 1 << 12  # records of room in a copy; `grow` makes more where a run needs it
 
@@ -77,7 +77,7 @@ def _fluid(fluid: Fluid, state: State) -> Fluid:
 
 
 def _part(part: T, state: State) -> T:
-    clock = state.core.clock[0]
+    course = state.core.course[0]
     may_shorten = state.outage is not None or state.elastic is not None  # run times, by what checkpoints keep
     fields = {}
     for name in part._fields:
@@ -85,7 +85,7 @@ def _part(part: T, state: State) -> T:
         if array is None or (name in _INPUT[type(part)] and not (name == "jobs" and may_shorten)):
             fields[name] = array
         elif isinstance(part, Core | Place) and name in _FILLED:
-            fields[name] = _front(array, int(clock[name]))
+            fields[name] = _front(array, int(course[name]))
         elif name == "waiting":
             fields[name] = _used_slots(state.core)
         else:
@@ -103,10 +103,10 @@ def _front(array: Array, used: int) -> Array:
 def _used_slots(core: Core) -> Array:
     """The slots of the queue from the first to the last that is in use; what is in others is never read."""
     slots = np.zeros_like(core.waiting)
-    count = int(core.clock[0]["queued"])
+    count = int(core.course[0]["queued"])
     if count:
         jobs = np.empty(count, np.int64)
-        first = int(core.clock[0]["first"])
+        first = int(core.course[0]["first"])
         list_waiting(core, first, jobs)
         last = int(core.fate["slot"][jobs[-1]])
         _as_bytes(slots, first, last + 1)[:] = _as_bytes(core.waiting, first, last + 1)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from unspool.engine.kernel.draws import FAILURES, REPAIRS, uniform
-from unspool.engine.kernel.state import CHANGE, Array
+from unspool.engine.kernel.state import Array
+from unspool.engine.outages import CHANGE
 from unspool.model.outages import Failures, Outage, Outages
 
 __all__ = ["changes_of", "outages_until"]

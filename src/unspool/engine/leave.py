@@ -6,11 +6,11 @@ here, with why; what becomes of a lost job afterwards is said where machines are
 
 from __future__ import annotations
 
-from unspool.engine.cloud.instances import leave_machines
+from unspool.engine.cloud.instances import release_instances
 from unspool.engine.jobs.estimates import learn
-from unspool.engine.jobs.free_cores import give_back_time
+from unspool.engine.jobs.free_cores import release_time
 from unspool.engine.jobs.journal import arrive, cancel_end, end_attempt, release_dependents
-from unspool.engine.jobs.order import note_end
+from unspool.engine.jobs.order import release_share
 from unspool.engine.kernel.compiled import compiled, inlined
 from unspool.engine.kernel.state import (
     KEEP,
@@ -27,8 +27,8 @@ from unspool.engine.kernel.state import (
     Plan,
     State,
 )
-from unspool.engine.place.machines import free_machines, set_machine
-from unspool.engine.programs.programs import forget_job
+from unspool.engine.place.machines import release_machines, set_machine
+from unspool.engine.programs.programs import release_program
 
 __all__ = ["leave", "make_leave"]
 
@@ -53,13 +53,13 @@ def leave(
     if is_cut_short:
         cancel_end(core, job)  # that of others is what ended them, or is ignored when it comes
         attempt = core.fate[job]["attempt"]
-        core.attempts[attempt]["start"] = min(core.attempts[attempt]["start"], core.clock[0]["now"])  # booting still
-    forget_job(core, fluid, job)
-    free_machines(core, place, job)
+        core.attempts[attempt]["start"] = min(core.attempts[attempt]["start"], core.course[0]["now"])  # booting still
+    release_program(core, fluid, job)
+    release_machines(core, place, job)
     _keep_down(core, place, outage, job)
-    leave_machines(core, place, elastic, job)
-    give_back_time(core, plan, job)
-    note_end(core, order, job)
+    release_instances(core, place, elastic, job)
+    release_time(core, plan, job)
+    release_share(core, order, job)
     if not is_cut_short:
         learn(core, guess, job)  # else its run time is only a lower bound, and predictors learn nothing
     end_attempt(core, job, how)

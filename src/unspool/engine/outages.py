@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from unspool.engine.kernel.compiled import compiled
 from unspool.engine.kernel.state import (
     KEEP,
@@ -24,7 +26,10 @@ from unspool.engine.kernel.state import (
 from unspool.engine.leave import leave
 from unspool.engine.place.machines import give_machine, is_on_machine, take_of_machine
 
-__all__ = ["change_machine", "next_change"]
+__all__ = ["CHANGE", "ON_LOSS", "change_machine", "next_change"]
+
+CHANGE = np.dtype([("time", "f8"), ("machine", "i8"), ("step", "i8")], align=True)  # +1 it is lost, -1 it comes back
+ON_LOSS = np.dtype([("fate", "i8"), ("checkpoint", "f8"), ("most", "i8"), ("known_until", "f8")], align=True)
 
 
 @compiled
@@ -32,13 +37,13 @@ def next_change(core: Core, outage: Outage | None) -> float:
     """When the next machine is lost or comes back; never where nobody is left who would mind."""
     if outage is None:
         return NEVER
-    clock = core.clock
-    is_idle = clock[0]["queued"] == 0 and clock[0]["running"] == 0 and clock[0]["events"] == 0
-    if is_idle and clock[0]["next_arrival"] == len(core.jobs):
+    course = core.course
+    is_idle = course[0]["queued"] == 0 and course[0]["running"] == 0 and course[0]["events"] == 0
+    if is_idle and course[0]["next_arrival"] == len(core.jobs):
         return NEVER
-    if clock[0]["next_change"] == len(outage.changes):
+    if course[0]["next_change"] == len(outage.changes):
         return NEVER
-    return outage.changes[clock[0]["next_change"]]["time"]  # type: ignore[no-any-return]
+    return outage.changes[course[0]["next_change"]]["time"]  # type: ignore[no-any-return]
 
 
 @compiled
@@ -56,8 +61,8 @@ def change_machine(
     """Carry out the next change."""
     if place is None or outage is None:
         return
-    at = core.clock[0]["next_change"]
-    core.clock[0]["next_change"] = at + 1
+    at = core.course[0]["next_change"]
+    core.course[0]["next_change"] = at + 1
     machine = outage.changes[at]["machine"]
     before = outage.down[machine]
     outage.down[machine] = before + outage.changes[at]["step"]
@@ -74,7 +79,7 @@ def change_machine(
 @compiled
 def _leave_to_jobs(core: Core, place: Place, machine: int) -> None:
     """A machine is back on which jobs went on: they have what they had."""
-    for at in range(core.clock[0]["running"]):
+    for at in range(core.course[0]["running"]):
         job = core.running[at]["job"]
         attempt = core.fate[job]["attempt"]
         first = core.attempts[attempt]["first_row"]
@@ -97,7 +102,7 @@ def _lose_jobs(
     machine: int,
 ) -> None:
     """End the attempts that hold a machine. Backwards, because those that end leave the list."""
-    at = core.clock[0]["running"] - 1
+    at = core.course[0]["running"] - 1
     while at >= 0:
         job = core.running[at]["job"]
         if is_on_machine(core, place, job, machine):
@@ -120,5 +125,5 @@ def _keep_checkpoint(core: Core, outage: Outage, job: int) -> None:
     if outage.rule[0]["fate"] != RESUME:
         return
     every = outage.rule[0]["checkpoint"]
-    ran = core.clock[0]["now"] - core.attempts[core.fate[job]["attempt"]]["start"]
+    ran = core.course[0]["now"] - core.attempts[core.fate[job]["attempt"]]["start"]
     core.jobs[job]["run_time"] -= math.floor(ran / every) * every

@@ -34,7 +34,7 @@ def lose_instance(
         while elastic.holds[row]["next"] >= 0:  # the one that came first is the last
             row = elastic.holds[row]["next"]
         _lose_attempt(core, place, plan, links, order, guess, outage, elastic, fluid, elastic.holds[row]["job"])
-    at = core.clock[0]["running"] - 1 if elastic.rule[0]["binds"] == 0 else -1
+    at = core.course[0]["running"] - 1 if elastic.rule[0]["binds"] == 0 else -1
     while at >= 0:  # backwards, because those that end leave the list
         job = core.running[at]["job"]
         if is_on_machine(core, place, job, machine):
@@ -62,7 +62,7 @@ def _lose_attempt(
     every = elastic.rule[0]["checkpoint"]
     if every > 0.0:
         start = core.attempts[core.fate[job]["attempt"]]["start"]
-        ran = max(core.clock[0]["now"] - start, 0.0)  # its machines may boot still
+        ran = max(core.course[0]["now"] - start, 0.0)  # its machines may boot still
         core.jobs[job]["run_time"] -= math.floor(ran / every) * every
     lots[job]["losses"] += 1
     lots[job]["waits"] = 0

@@ -11,36 +11,24 @@ import polars as pl
 from unspool.engine.cloud.elastic import on_whole_machines, room_for_instances, shapes_in_cloud, with_cloud
 from unspool.engine.jobs.free_cores import steps_to_plan
 from unspool.engine.jobs.plans import rows_to_plan
-from unspool.engine.kernel.bitset import add, empty_bitset, word_count
-from unspool.engine.kernel.state import (
+from unspool.engine.jobs.records import (
     ATTEMPT,
-    CLOCK,
-    DOMAIN,
     ENDING,
     EVENT,
     FATE,
     HELD,
     JOB,
     LINK,
-    MACHINE,
     PLAN,
     PLAN_ROW,
-    ROW,
     SHADOW,
-    SHAPE,
     WAITING,
     WORD,
-    Array,
-    Core,
-    Fluid,
-    Later,
-    Links,
-    Place,
-    Plan,
-    State,
-    longer,
-)  # fmt: skip
+)
+from unspool.engine.kernel.bitset import add, empty_bitset, word_count
+from unspool.engine.kernel.state import COURSE, Array, Core, Fluid, Later, Links, Place, Plan, State, longer
 from unspool.engine.place.domains import domains_of, fewest_parts, local_shapes, within_parts
+from unspool.engine.place.records import DOMAIN, MACHINE, ROW, SHAPE
 from unspool.engine.place.shapes import Asked, capacity_of, consumable_names, shapes_of
 from unspool.engine.programs.host_load import grow_meter, meter_on
 from unspool.engine.programs.program_build import Programs, fluid_of, grow_fluid
@@ -121,7 +109,7 @@ def pose(
     if place is not None and platform.cloud is not None:
         state = with_cloud(state, place, asked, used, workload, platform, seed)
         return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes))
-    state.core.clock["one_core"] = asked.allowed.all() and all(group.machine.cores == 1 for group in platform.groups)
+    state.core.course["one_core"] = asked.allowed.all() and all(group.machine.cores == 1 for group in platform.groups)
     return Problem(state, used, _rejected(workload, asked), without_estimate, (*asked.notes, *notes), programs)
 
 
@@ -170,20 +158,20 @@ def _set_run_times(jobs: Array, workload: Workload, used: Array, fluid: Fluid | 
 def _core(jobs: Array, estimate: Array, platform: Platform, linked: int) -> Core:
     count = len(jobs)
     at_once = min(count, platform.cores) + linked + _SPARE
-    clock = np.zeros(1, CLOCK)
-    clock["now"] = -math.inf
-    clock["free"] = platform.cores
-    clock["first"] = clock["fresh"] = count
-    clock["selection"] = SELECTIONS.index(platform.selection)
-    clock["spare_plan_row"] = clock["watched"] = clock["next_slot"] = -1
-    clock["until"] = math.inf
-    clock["pause_at"] = 1 << 62
+    course = np.zeros(1, COURSE)
+    course["now"] = -math.inf
+    course["free"] = platform.cores
+    course["first"] = course["fresh"] = count
+    course["selection"] = SELECTIONS.index(platform.selection)
+    course["spare_plan_row"] = course["watched"] = course["next_slot"] = -1
+    course["until"] = math.inf
+    course["pause_at"] = 1 << 62
     fate = np.zeros(count, FATE)
     fate["estimate"] = estimate
     fate["attempt"] = -1
     fate["slot"] = np.arange(count)
     return Core(
-        clock, jobs, fate, np.zeros(count, ATTEMPT), np.zeros(at_once, EVENT), np.zeros(at_once, ENDING),
+        course, jobs, fate, np.zeros(count, ATTEMPT), np.zeros(at_once, EVENT), np.zeros(at_once, ENDING),
         np.zeros(count, WAITING), np.zeros(word_count(count), WORD),
     )  # fmt: skip
 
@@ -283,18 +271,18 @@ def _links(workload: Workload, used: Array) -> tuple[Links | None, int, tuple[st
 def grow(state: State) -> State:
     """Twice the room in every array that a step may fill up."""
     core, place, plan = state.core, state.place, state.plan
-    clock = core.clock[0]
-    starts = int(min(clock["queued"], clock["free"]))
+    course = core.course[0]
+    starts = int(min(course["queued"], course["free"]))
     core = core._replace(
-        attempts=longer(core.attempts, int(clock["attempts"]) + starts),
-        events=longer(core.events, int(clock["events"]) + starts),
-        running=longer(core.running, int(clock["running"]) + starts),
+        attempts=longer(core.attempts, int(course["attempts"]) + starts),
+        events=longer(core.events, int(course["events"]) + starts),
+        running=longer(core.running, int(course["running"]) + starts),
     )
     if plan is not None:
-        queued = int(clock["queued"])
+        queued = int(course["queued"])
         plan = plan._replace(
-            times=longer(plan.times, steps_to_plan(core.clock)),
-            gains=longer(plan.gains, steps_to_plan(core.clock)),
+            times=longer(plan.times, steps_to_plan(core.course)),
+            gains=longer(plan.gains, steps_to_plan(core.course)),
             plans=longer(plan.plans, queued),
             ends=longer(plan.ends, queued),
             rows=longer(plan.rows, rows_to_plan(core, place)),
@@ -305,4 +293,4 @@ def grow(state: State) -> State:
         return state
     if state.elastic is not None:
         return room_for_instances(state)
-    return state._replace(place=place._replace(rows=longer(place.rows, int(clock["rows"] + clock["free"]))))
+    return state._replace(place=place._replace(rows=longer(place.rows, int(course["rows"] + course["free"]))))

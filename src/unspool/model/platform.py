@@ -52,8 +52,8 @@ class MachineGroup:
 class Partition:
     """A named part of the platform: the groups whose machines its jobs may use.
 
-    If it is `local`, all machines of a job are in one part of the network (see `engine/place/domains.py`), whichever has room
-    when the job starts.
+    If it is `local`, all machines of a job are in one part of the network (see `engine/place/domains.py`), whichever
+    has room when the job starts.
     """
 
     name: str

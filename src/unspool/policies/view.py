@@ -199,7 +199,7 @@ class _Queue(Sequence[Job]):
         self._seen = seen
 
     def __len__(self) -> int:
-        return int(self._seen.core.clock[0]["queued"])
+        return int(self._seen.core.course[0]["queued"])
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, int) and 0 <= at < _BLOCK:
@@ -224,7 +224,7 @@ class View:
 
     def __init__(self, seen: Seen) -> None:
         self._seen = seen
-        self.now = float(seen.core.clock[0]["now"])
+        self.now = float(seen.core.course[0]["now"])
 
     @property
     def queue(self) -> Sequence[Job]:
@@ -282,7 +282,7 @@ class View:
     @property
     def free_cores(self) -> int:
         """Free cores, over all machines."""
-        return int(self._seen.core.clock[0]["free"])
+        return int(self._seen.core.course[0]["free"])
 
     @property
     def machine_count(self) -> int:

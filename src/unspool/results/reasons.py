@@ -182,16 +182,16 @@ def _holders(engine: Engine, job: int) -> list[int]:
     """
     core, plan = engine.core, engine.state.plan
     assert plan is not None
-    clock, now = core.clock[0], engine.now
-    plans = plan.plans[: int(clock["plans"])]
+    course, now = core.course[0], engine.now
+    plans = plan.plans[: int(course["plans"])]
     plans = plans[plans["job"] != job]
     until = now + float(core.fate[job]["estimate"])
     begins, ends = plans["start"], plans["start"] + plans["estimate"]
-    running = core.running[: int(clock["running"])]
+    running = core.running[: int(course["running"])]
     for time in np.unique(begins[begins < until]).tolist():
         held = (begins <= time) & (ends > time)
         given_back = int(running["size"][running["time"] <= time].sum())
-        if int(clock["free"]) + given_back - int(plans["size"][held].sum()) < core.jobs[job]["size"]:
+        if int(course["free"]) + given_back - int(plans["size"][held].sum()) < core.jobs[job]["size"]:
             return plans["job"][held].tolist()  # type: ignore[no-any-return]
     return plans["job"][begins < until].tolist()  # type: ignore[no-any-return]
 

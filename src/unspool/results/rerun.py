@@ -119,13 +119,13 @@ class Rerun:
     def next_instant(self) -> float:
         """When something happens next; infinite where nothing does."""
         core, plan = self.engine.core, self.engine.state.plan
-        clock = core.clock[0]
+        course = core.course[0]
         instants = [NEVER]
-        if clock["next_arrival"] < len(core.jobs):
-            instants.append(float(core.jobs[clock["next_arrival"]]["submit"]))
-        if clock["events"]:
+        if course["next_arrival"] < len(core.jobs):
+            instants.append(float(core.jobs[course["next_arrival"]]["submit"]))
+        if course["events"]:
             instants.append(float(core.events[0]["time"]))
-        if plan is not None and clock["plans"]:
+        if plan is not None and course["plans"]:
             instants.append(float(plan.plans[0]["start"]))
         instants.append(next_change(core, self.engine.state.outage))
         while find_rates(core, self.engine.state.fluid) == PAUSE:

@@ -77,7 +77,7 @@ def shortage_of(engine: Engine, job: int) -> Shortage | None:
         return None
     place = engine.place
     if place is None:
-        needed, free = int(engine.core.jobs[job]["size"]), int(engine.core.clock[0]["free"])
+        needed, free = int(engine.core.jobs[job]["size"]), int(engine.core.course[0]["free"])
         return _with_lost(engine, Shortage("no room", "cores", (Amount("cores", needed, free, free),)))
     shape = int(engine.core.jobs[job]["shape"])
     return _of_licences(engine, place, shape) or _with_lost(engine, _of_machines(engine.platform, place, shape))
@@ -85,9 +85,9 @@ def shortage_of(engine: Engine, job: int) -> Shortage | None:
 
 def _with_lost(engine: Engine, found: Shortage) -> Shortage:
     """The same, laid to machines that are down where the job would have cores enough with them."""
-    clock = engine.core.clock[0]
-    held = int(engine.core.running["size"][: int(clock["running"])].sum())
-    lost = engine.platform.cores - int(clock["free"]) - held
+    course = engine.core.course[0]
+    held = int(engine.core.running["size"][: int(course["running"])].sum())
+    lost = engine.platform.cores - int(course["free"]) - held
     if lost <= 0 or not found.amounts or found.amounts[0].of != "cores":
         return found
     cores = found.amounts[0]

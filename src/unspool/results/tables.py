@@ -192,7 +192,7 @@ def allocations_of(engine: Engine) -> pl.DataFrame:
     schema = {"attempt": pl.Int32, "first_machine": pl.Int32, "last_machine": pl.Int32, "units": pl.Int32}
     if engine.place is None:
         return pl.DataFrame(schema=schema)
-    rows = engine.place.rows[: int(engine.core.clock[0]["rows"])]
+    rows = engine.place.rows[: int(engine.core.course[0]["rows"])]
     attempt = np.repeat(np.arange(len(engine.attempts), dtype=np.int32), engine.attempts["row_count"])
     return pl.DataFrame(
         {

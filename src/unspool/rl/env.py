@@ -122,7 +122,7 @@ class EngineEnv(gymnasium.Env):  # type: ignore[misc]
         """Let time pass to the next instant at which there is something to choose; True if none comes."""
         while True:
             before = engine.now
-            self._ledger[LEDGER] = engine.core.clock[0]["free"]
+            self._ledger[LEDGER] = engine.core.course[0]["free"]
             if self._has_cloud:
                 engine.apply(())  # which looks to it that jobs that may not burst yet are looked at when they may
             is_over = engine.advance() is None

@@ -102,7 +102,7 @@ class Episodes:
 
     def starts(self, run: int) -> list[tuple[int, float]]:
         """The journal of a run so far: which job of its window started when, in order."""
-        attempts: Any = self.batch.cores.attempts[run, : int(self.batch.cores.clock[run, 0]["attempts"])]
+        attempts: Any = self.batch.cores.attempts[run, : int(self.batch.cores.course[run, 0]["attempts"])]
         return list(zip(attempts["job"].tolist(), attempts["start"].tolist(), strict=True))
 
     def close(self) -> None:

@@ -14,8 +14,10 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.jobs.journal import arrive
+from unspool.engine.jobs.records import WAITING, WORD
 from unspool.engine.kernel.bitset import word_count
-from unspool.engine.kernel.state import SHAPE, WAITING, WORD, Array, Fluid, State
+from unspool.engine.kernel.state import Array, Fluid, State
+from unspool.engine.place.records import SHAPE
 from unspool.engine.place.shapes import shapes_of
 from unspool.engine.programs.host_load import meter_on
 from unspool.engine.programs.program_build import Programs, no_programs, with_program
@@ -104,9 +106,9 @@ class Admission:
     def _submit(self, job: NewJob) -> float:
         """The submit time, once the walk over known submissions is over."""
         core = self._engine.core
-        if core.clock[0]["next_arrival"] < self._known:
+        if core.course[0]["next_arrival"] < self._known:
             return float("inf")
-        core.clock[0]["next_arrival"] = len(core.jobs)
+        core.course[0]["next_arrival"] = len(core.jobs)
         return job.submit_time
 
     def shape_of(self, machines: int) -> int:
@@ -300,6 +302,6 @@ def _move_plans(state: State) -> None:
     """Plans have the slots that their jobs have now, those of one start by slot."""
     if state.plan is None:
         return
-    used = state.plan.plans[: int(state.core.clock[0]["plans"])]
+    used = state.plan.plans[: int(state.core.course[0]["plans"])]
     used["slot"] = state.core.fate["slot"][used["job"]]
     used[:] = used[np.lexsort((used["slot"], used["start"]))]

@@ -10,25 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from unspool.engine.jobs.records import ATTEMPT, ENDING, EVENT, FATE, JOB, WAITING, WORD
 from unspool.engine.kernel.bitset import word_count
 from unspool.engine.kernel.compiled import compiled, unlocked
-from unspool.engine.kernel.state import (
-    ATTEMPT,
-    CLOCK,
-    DECIDE,
-    DONE,
-    ENDING,
-    EVENT,
-    FATE,
-    JOB,
-    ROW,
-    WAITING,
-    WORD,
-    Array,
-    Core,
-    Place,
-    State,
-)
+from unspool.engine.kernel.state import COURSE, DECIDE, DONE, Array, Core, Place, State
+from unspool.engine.place.records import ROW
 from unspool.engine.setup import Problem
 from unspool.model.workload import Workload
 from unspool.simulation.choosing import LEDGER, accrue, anyone_fits, look, start_chosen
@@ -51,7 +37,7 @@ class Batch:
         self.log = problem.state.core
         self.first = problem.state
         self.runs, self.most_jobs, self.window = runs, most_jobs, window
-        self.total = float(self.log.clock[0]["free"])
+        self.total = float(self.log.course[0]["free"])
         self.cores, self.places = stacked(problem.state, runs, most_jobs)
         self.counts = np.zeros((runs, 2), np.int64)
         self.seen = np.zeros((runs, seen), np.float32)
@@ -76,9 +62,9 @@ class Batch:
 
 def stacked(state: State, runs: int, most_jobs: int) -> tuple[Core, Place | None]:
     """Room for so many runs of so many jobs at the most."""
-    at_once = min(most_jobs, int(state.core.clock[0]["free"])) + _SPARE
+    at_once = min(most_jobs, int(state.core.course[0]["free"])) + _SPARE
     lengths = {
-        "clock": (1, CLOCK), "jobs": (most_jobs, JOB), "fate": (most_jobs, FATE), "attempts": (most_jobs, ATTEMPT),
+        "course": (1, COURSE), "jobs": (most_jobs, JOB), "fate": (most_jobs, FATE), "attempts": (most_jobs, ATTEMPT),
         "events": (at_once, EVENT), "running": (at_once, ENDING), "waiting": (most_jobs, WAITING),
         "words": (word_count(most_jobs), WORD),
     }  # fmt: skip
@@ -88,15 +74,15 @@ def stacked(state: State, runs: int, most_jobs: int) -> tuple[Core, Place | None
     place = state.place
     own = {name: array for name, array in place._asdict().items() if name not in _SHARED and array is not None}
     widest = np.minimum(place.shapes["units"], len(place.machines)).max(initial=1)
-    own["rows"] = np.zeros(int(state.core.clock[0]["free"]) + int(widest) * most_jobs, ROW)
+    own["rows"] = np.zeros(int(state.core.course[0]["free"]) + int(widest) * most_jobs, ROW)
     return cores, place._replace(**{name: np.stack([array] * runs) for name, array in own.items()})
 
 
 def refill(cores: Core, places: Place | None, first_state: State, run: int, first: int, count: int) -> None:
     """Write a window of the log and an empty machine into one run."""
     log = first_state.core
-    cores.clock[run] = log.clock
-    cores.clock["first"][run] = cores.clock["fresh"][run] = count
+    cores.course[run] = log.course
+    cores.course["first"][run] = cores.course["fresh"][run] = count
     cores.jobs[run, :count] = log.jobs[first : first + count]
     fate = cores.fate[run, :count]
     fate["estimate"] = log.fate["estimate"][first : first + count]
@@ -150,7 +136,7 @@ def step_many(
         if actions[run] != SKIP:
             count, words = counts[run, 0], counts[run, 1]
             core = Core(
-                cores.clock[run], cores.jobs[run][:count], cores.fate[run][:count], cores.attempts[run][:count],
+                cores.course[run], cores.jobs[run][:count], cores.fate[run][:count], cores.attempts[run][:count],
                 cores.events[run], cores.running[run], cores.waiting[run][:count], cores.words[run][:words],
             )  # fmt: skip
             status[run] = step_one(
@@ -197,8 +183,8 @@ def step_one(
         start_chosen(core, place, jobs[action])
         is_over = not anyone_fits(core, place, window)
     while is_over and status == DECIDE:
-        before = core.clock[0]["now"]
-        ledger[LEDGER] = core.clock[0]["free"]
+        before = core.course[0]["now"]
+        ledger[LEDGER] = core.course[0]["free"]
         status = to_next_decision(state)
         accrue(core, before, total, tariff, ledger)
         is_over = not anyone_fits(core, place, window)

@@ -33,8 +33,8 @@ _LONGEST = math.log1p(7 * 86400.0)
 @compiled
 def anyone_fits(core: Core, place: Place | None, window: int) -> bool:
     """Whether one of the first jobs of the queue could start now."""
-    slot = core.clock[0]["first"]
-    for _ in range(min(window, core.clock[0]["queued"])):
+    slot = core.course[0]["first"]
+    for _ in range(min(window, core.course[0]["queued"])):
         slot = next_waiting(core, slot)
         if _fits(core, place, core.waiting[slot]["job"]):
             return True
@@ -45,7 +45,7 @@ def anyone_fits(core: Core, place: Place | None, window: int) -> bool:
 @compiled
 def _fits(core: Core, place: Place | None, job: int) -> bool:
     if place is None:
-        return bool(core.jobs[job]["size"] <= core.clock[0]["free"])
+        return bool(core.jobs[job]["size"] <= core.course[0]["free"])
     return pick(core, place, job)
 
 
@@ -65,22 +65,22 @@ def look(core: Core, place: Place | None, total: float, seen: Array, mask: Array
 
     To wait is allowed while something runs: then something will happen. `jobs` has -1 behind the last one.
     """
-    clock, window = core.clock, len(jobs)
-    now, free = clock[0]["now"], clock[0]["free"]
-    queued, running = clock[0]["queued"], clock[0]["running"]
+    course, window = core.course, len(jobs)
+    now, free = course[0]["now"], course[0]["free"]
+    queued, running = course[0]["queued"], course[0]["running"]
     for at in range(len(seen)):
         seen[at] = 0.0
     _look_ahead(core, total, now, seen)
     shadow, extra = now, float(free)
     if queued > 0:
-        head = core.waiting[clock[0]["first"]]["job"]
+        head = core.waiting[course[0]["first"]]["job"]
         shadow, extra = _promise(core, now, float(core.jobs[head]["size"]))
     seen[0] = free / total
     seen[1] = queued / (queued + window)
     seen[2] = running / (running + window)
     seen[3] = (shadow - now) / (shadow - now + _HOUR_S)
     seen[4] = max(extra, 0.0) / total
-    slot = clock[0]["first"]
+    slot = course[0]["first"]
     for at in range(window):
         mask[at] = False
         jobs[at] = -1
@@ -109,8 +109,8 @@ def look(core: Core, place: Place | None, total: float, seen: Array, mask: Array
 @compiled
 def _look_ahead(core: Core, total: float, now: float, seen: Array) -> None:
     """Cores that are free some time from now if jobs end when they are taken to; those overdue are taken to end now."""
-    at = core.clock[0]["running"] - 1
-    free = float(core.clock[0]["free"])
+    at = core.course[0]["running"] - 1
+    free = float(core.course[0]["free"])
     for k in range(len(_HORIZONS)):
         while at >= 0 and core.running[at]["time"] <= now + _HORIZONS[k]:
             free += core.running[at]["size"]
@@ -121,8 +121,8 @@ def _look_ahead(core: Core, total: float, now: float, seen: Array) -> None:
 @compiled
 def _promise(core: Core, now: float, size: float) -> tuple[float, float]:
     """When the head can start by estimates, counting cores alone, and how many are then left over."""
-    at = core.clock[0]["running"] - 1
-    free = float(core.clock[0]["free"])
+    at = core.course[0]["running"] - 1
+    free = float(core.course[0]["free"])
     shadow = now
     while free < size and at >= 0:
         free += core.running[at]["size"]
@@ -139,8 +139,8 @@ def accrue(core: Core, before: float, total: float, tariff: Array, ledger: Array
 
     The tariff: dollars an hour for all cores, watts of an idle core, watts of a busy one, seconds that bound slowdown.
     """
-    clock = core.clock
-    passed = clock[0]["now"] - before
+    course = core.course
+    passed = course[0]["now"] - before
     if not 0.0 < passed < NEVER:
         return
     # Those that ended at this very instant were busy until then: their cores are counted as they were before.
@@ -148,8 +148,8 @@ def accrue(core: Core, before: float, total: float, tariff: Array, ledger: Array
     ledger[2] += (total - busy) * passed
     ledger[3] += tariff[0] * passed / _HOUR_S
     ledger[4] += ((total - busy) * tariff[1] + busy * tariff[2]) * passed
-    slot = clock[0]["first"]
-    for _ in range(clock[0]["queued"]):
+    slot = course[0]["first"]
+    for _ in range(course[0]["queued"]):
         slot = next_waiting(core, slot)
         job = core.waiting[slot]["job"]
         slot += 1
@@ -157,7 +157,7 @@ def accrue(core: Core, before: float, total: float, tariff: Array, ledger: Array
         run_s = min(core.jobs[job]["run_time"], core.jobs[job]["walltime"])
         if run_s == NEVER:  # it shares a network, and nobody knows yet
             run_s = core.fate[job]["estimate"]
-        was, waited = max(before - submit, 0.0), max(clock[0]["now"] - submit, 0.0)
+        was, waited = max(before - submit, 0.0), max(course[0]["now"] - submit, 0.0)
         least = max(run_s, tariff[3])
         slower, slow = max((waited + run_s) / least, 1.0), max((was + run_s) / least, 1.0)
         ledger[0] += slower - slow

@@ -45,7 +45,7 @@ def _start(engine: Engine, decision: Start) -> None:
     if place is None:
         if decision.machines is not None:
             raise DecisionError(f"{_name(decision)}: a pool has no machines to choose from")
-        size, free = int(core.jobs[job]["size"]), int(core.clock[0]["free"])
+        size, free = int(core.jobs[job]["size"]), int(core.course[0]["free"])
         if size > free:
             raise DecisionError(f"{_name(decision)} {_when(engine)}: it needs {counted(size, 'core')}, {free} are free")
         start_by_count(core, place, job)
@@ -94,7 +94,7 @@ def _pick_named(engine: Engine, place: Place, job: int, decision: Start) -> None
         else:
             rows.append((machine, machine, given))
     place.picked[: len(rows)] = rows
-    engine.core.clock[0]["picked"] = len(rows)
+    engine.core.course[0]["picked"] = len(rows)
 
 
 def _named(decision: Start) -> Mapping[int, int] | list[int]:

@@ -156,12 +156,12 @@ class Engine:
     @property
     def now(self) -> float:
         """The clock, in seconds."""
-        return float(self.core.clock[0]["now"])
+        return float(self.core.course[0]["now"])
 
     @property
     def attempts(self) -> Array:
         """What was started so far, in order."""
-        return self.core.attempts[: int(self.core.clock[0]["attempts"])]
+        return self.core.attempts[: int(self.core.course[0]["attempts"])]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -261,14 +261,14 @@ class Engine:
         if drive := getattr(policy, "drive", None):
             drive(self, progress)
             return
-        clock = self.core.clock[0]
-        clock["until"] = until
+        course = self.core.course[0]
+        course["until"] = until
         if isinstance(policy, CompiledScheduler) and self._message_delay_s == 0.0:
             self._run_compiled(policy, progress)
         else:
             self._run_outside(policy, progress)
-        clock["until"] = float("inf")
-        left = int(clock["queued"])
+        course["until"] = float("inf")
+        left = int(course["queued"])
         if left and until == float("inf"):
             shown = ", ".join(self.id_of(job) for job in self.waiting_jobs(0, _SHOWN)) + (
                 ", …" if left > _SHOWN else ""
@@ -376,21 +376,21 @@ class Engine:
 
     def waiting_jobs(self, first: int = 0, most: int | None = None) -> list[int]:
         """Waiting jobs in queue order, from a slot on, all of them or so many at the most."""
-        queued = int(self.core.clock[0]["queued"])
+        queued = int(self.core.course[0]["queued"])
         found = np.empty(queued if most is None else min(queued, most), np.int64)
-        count = list_waiting(self.core, max(first, int(self.core.clock[0]["first"])), found) if len(found) else 0
+        count = list_waiting(self.core, max(first, int(self.core.course[0]["first"])), found) if len(found) else 0
         jobs: list[int] = found[:count].tolist()
         return jobs
 
     def running_jobs(self) -> list[int]:
         """Running jobs, by the time at which they are taken to end."""
-        count = int(self.core.clock[0]["running"])
+        count = int(self.core.course[0]["running"])
         jobs: list[int] = self.core.running["job"][:count][::-1].tolist()
         return jobs
 
     def arrived_jobs(self) -> list[int]:
         """Jobs that joined the queue since decisions were last applied."""
-        found = np.empty(int(self.core.clock[0]["queued"]), np.int64)
+        found = np.empty(int(self.core.course[0]["queued"]), np.int64)
         jobs: list[int] = found[: list_fresh(self.core, found, False)].tolist()
         return jobs
 
@@ -450,36 +450,36 @@ class Engine:
     def room_for(self, job: int) -> dict[int, int] | None:
         """Machines and units that the platform's selection gives a job now, or None where there is no room."""
         if self.place is None:
-            return {} if self.core.jobs[job]["size"] <= self.core.clock[0]["free"] else None
+            return {} if self.core.jobs[job]["size"] <= self.core.course[0]["free"] else None
         if not pick(self.core, self.place, job):
             return None
-        rows = self.place.picked[: int(self.core.clock[0]["picked"])]
+        rows = self.place.picked[: int(self.core.course[0]["picked"])]
         return {m: int(row["units"]) for row in rows for m in range(int(row["first"]), int(row["last"]) + 1)}
 
     # The two drives.
 
     def _run_compiled(self, policy: CompiledScheduler, progress: Callable[[int, int], None] | None) -> None:
         self._adopt(policy)
-        clock = self.core.clock[0]
+        course = self.core.course[0]
         total = len(self.core.jobs)
         step = 1000
         while True:
-            before, began = int(clock["attempts"]), perf_counter()
-            clock["pause_at"] = before + step
+            before, began = int(course["attempts"]), perf_counter()
+            course["pause_at"] = before + step
             status = self._run_on(policy.code)
             if status in (DONE, UNTIL):
                 break
             self._serve(status)
             if status in (PREDICT, OUTAGES):
                 continue
-            done = int(clock["attempts"])
+            done = int(course["attempts"])
             if progress is not None:
                 progress(done, total)
             rate = max(done - before, 1) / max(perf_counter() - began, 1e-6)
             step = max(100, int(rate * _PAUSE_S))
-        clock["pause_at"] = _NO_PAUSE
+        course["pause_at"] = _NO_PAUSE
         if progress is not None:
-            progress(int(clock["attempts"]), total)
+            progress(int(course["attempts"]), total)
 
     def _run_on(self, policy: int) -> int:
         if self.state.elastic is None:
@@ -508,7 +508,7 @@ class Engine:
                 refuse_endless(self.state.fluid.sharing)
             raise RunError(self._why_stalled())
         elif status == PREDICT:
-            self._predictor.predict(self, int(self.core.clock[0]["deferred"]))
+            self._predictor.predict(self, int(self.core.course[0]["deferred"]))
 
     def _run_outside(self, policy: Policy, progress: Callable[[int, int], None] | None) -> None:
         decide: Any = policy.decide if isinstance(policy, Scheduler) else policy
@@ -523,21 +523,21 @@ class Engine:
                 break
             if progress is not None and perf_counter() - told > _PAUSE_S:
                 told = perf_counter()
-                progress(int(self.core.clock[0]["attempts"]), total)
+                progress(int(self.core.course[0]["attempts"]), total)
 
     def _only_machines_come_and_go(self) -> bool:
         """Whether jobs wait and nothing is to happen but to machines that start for them, and stop unused."""
-        clock = self.core.clock[0]
-        is_over = clock["running"] == 0 and clock["next_arrival"] == len(self.core.jobs) and clock["queued"] > 0
+        course = self.core.course[0]
+        is_over = course["running"] == 0 and course["next_arrival"] == len(self.core.jobs) and course["queued"] > 0
         if self.state.elastic is None or not is_over:
             return False
-        kinds = self.core.events["order"][: int(clock["events"])] >> KIND_SHIFT
+        kinds = self.core.events["order"][: int(course["events"])] >> KIND_SHIFT
         return bool(np.isin(kinds, (UP, STOP, RECLAIM)).all())
 
     # Carrying decisions out.
 
     def _carry_out_deferred(self) -> None:
-        token = int(self.core.clock[0]["deferred"])
+        token = int(self.core.course[0]["deferred"])
         self.state = grow(self.state)
         self._carry_out(self._pending.pop(token))
 
@@ -559,12 +559,12 @@ class Engine:
 
     def push(self, time: float, kind: int, subject: int) -> None:
         """Put an event on the heap, and leave the room that compiled code counts on."""
-        least = int(self.core.clock[0]["events"]) + 1 + self._reserved_events
+        least = int(self.core.course[0]["events"]) + 1 + self._reserved_events
         if least > len(self.core.events):
             events = np.zeros(2 * least, self.core.events.dtype)
             events[: len(self.core.events)] = self.core.events
             self.state = self.state._replace(core=self.core._replace(events=events))
-        push_event(self.core.clock, self.core.events, time, kind, subject)
+        push_event(self.core.course, self.core.events, time, kind, subject)
 
     def turn_away(self, job: int, reason: str) -> None:
         """Remember why a job was rejected."""
@@ -591,9 +591,9 @@ class Engine:
         return int(self.workload.table["line"][int(self.used[job])])
 
     def _take_note_of_seen(self) -> None:
-        count = int(self.core.clock[0]["running"])
+        count = int(self.core.course[0]["running"])
         self._seen_running = self.core.running["job"][:count].copy()
-        self._seen_attempts = int(self.core.clock[0]["attempts"])
+        self._seen_attempts = int(self.core.course[0]["attempts"])
         self._seen_switched = 0 if self.power is None else len(self.power.arrived)
         self._seen_said = 0 if self.state.fluid is None else int(self.state.fluid.rule[0]["said"])
         list_fresh(self.core, _NOTHING, True)
@@ -601,28 +601,28 @@ class Engine:
     def make_room(self) -> None:
         """Make room for one more start."""
         core, place = self.state.core, self.state.place
-        clock = core.clock[0]
+        course = core.course[0]
         if (
-            clock["attempts"] == len(core.attempts)
-            or clock["events"] == len(core.events)
-            or clock["running"] == len(core.running)
-            or (place is not None and clock["rows"] + len(place.picked) > len(place.rows))
+            course["attempts"] == len(core.attempts)
+            or course["events"] == len(core.events)
+            or course["running"] == len(core.running)
+            or (place is not None and course["rows"] + len(place.picked) > len(place.rows))
         ):
             self.state = grow(self.state)
 
     def _forget_rounds(self) -> None:
         """Somebody else decided in between: what a policy remembers of earlier rounds no longer holds."""
-        clock = self.core.clock[0]
-        clock["planning"] = clock["plans"] = clock["plan_ends"] = 0
-        clock["freed_until"] = 0.0
-        clock["fresh"] = clock["first"]
+        course = self.core.course[0]
+        course["planning"] = course["plans"] = course["plan_ends"] = 0
+        course["freed_until"] = 0.0
+        course["fresh"] = course["first"]
         self.core.fate["planned_end"][self.waiting_jobs()] = 0.0
 
     def _never_eligible(self) -> list[tuple[int | None, str | None, str]]:
         links = self.state.links
-        if links is None or self.core.clock[0]["events"] or self.core.clock[0]["queued"]:
+        if links is None or self.core.course[0]["events"] or self.core.course[0]["queued"]:
             return []
-        if self.core.clock[0]["next_arrival"] < len(self.core.jobs):
+        if self.core.course[0]["next_arrival"] < len(self.core.jobs):
             return []
         stuck = np.flatnonzero(links.open > 0)
         reason = "depends on jobs that wait for one another or for themselves"

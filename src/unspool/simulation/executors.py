@@ -49,7 +49,7 @@ def seat_executors(engine: Engine, job: int, decision: Start) -> None:
         raise DecisionError(f"{decision!r}: only a job that computes or communicates has executors to map")
     if fluid is None or place is None or not may_differ(engine, job, decision):
         return
-    rows = place.picked[: int(engine.core.clock[0]["picked"])]
+    rows = place.picked[: int(engine.core.course[0]["picked"])]
     machines = np.concatenate([np.arange(row["first"], row["last"] + 1) for row in rows])
     shape = int(engine.core.jobs[job]["shape"])
     cores = int(place.shapes[shape]["cores"])
@@ -68,7 +68,7 @@ def seat_executors(engine: Engine, job: int, decision: Start) -> None:
     first = int(fluid.rule[0]["seated"])
     fluid.rule[0]["seated"] += len(seats)
     fluid.seats[job] = (first, len(seats), int(engine.core.jobs[job]["size"]) - given)
-    engine.core.clock[0]["free"] += fluid.seats[job]["spare"]
+    engine.core.course[0]["free"] += fluid.seats[job]["spare"]
     executors, routes = longer(fluid.executors, first + len(seats)), fluid.routes
     executors[first : first + len(seats)] = seats
     if len(seats) + 2 > len(routes.crew):

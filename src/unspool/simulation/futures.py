@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.jobs.events import END, KIND_SHIFT
+from unspool.engine.jobs.records import FATE, HELD, LINK, WAITING, WORD
 from unspool.engine.kernel.bitset import word_count
-from unspool.engine.kernel.state import FATE, HELD, LINK, RUNNING, WAITING, WORD, Array, Core, Guess, Links, Order, Plan
+from unspool.engine.kernel.state import RUNNING, Array, Core, Guess, Links, Order, Plan
 from unspool.engine.setup import estimates_of
 from unspool.errors import RunError
 from unspool.model.workload import Workload
@@ -71,7 +72,7 @@ def give_future(engine: Engine, order: QueueOrder, future: Future) -> None:
 
 def _check(engine: Engine, future: Future) -> None:
     core = engine.core
-    if core.clock[0]["next_arrival"] < len(core.jobs):
+    if core.course[0]["next_arrival"] < len(core.jobs):
         raise RunError("only a run whose jobs have all been submitted can be given another future")
     if len(future.submit) and (future.submit[0] <= engine.now or (np.diff(future.submit) < 0).any()):
         raise RunError("arrivals must come after now, in the order of their submission")
@@ -112,7 +113,7 @@ def _longer_core(engine: Engine, future: Future) -> Core:
     fate["estimate"][len(core.fate) :] = estimates_of(engine.workload)[0][engine.used[like]]
     fate["attempt"][len(core.fate) :] = -1
     events = core.events.copy()
-    used = events[: int(core.clock[0]["events"])]
+    used = events[: int(core.course[0]["events"])]
     ends = used["order"] >> KIND_SHIFT == END
     ending = used["subject"][ends]
     lasts = np.minimum(jobs["run_time"][ending], jobs["walltime"][ending])
@@ -150,7 +151,7 @@ def _longer_order(order: Order, fixed: Array, like: Array) -> Order:
 def _with_slots(plan: Plan, core: Core) -> Plan:
     """The plans with the slots that their jobs have now, those of one start by slot."""
     plans = plan.plans.copy()
-    used = plans[: int(core.clock[0]["plans"])]
+    used = plans[: int(core.course[0]["plans"])]
     used["slot"] = core.fate["slot"][used["job"]]
     used[:] = used[np.lexsort((used["slot"], used["start"]))]
     held = np.zeros(len(core.jobs), HELD)

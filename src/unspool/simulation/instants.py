@@ -21,6 +21,7 @@ from unspool.engine.kernel.state import (
     UNTIL,
     Core,
     Elastic,
+    Guess,
     Links,
     Outage,
     Place,
@@ -49,100 +50,131 @@ MOST_ROUNDS = 100_000
 """So many decisions at one instant that change nothing for any job end the run."""
 _LOOKS_AT_CLOCK = 255  # after so many events and one more: few take longer than some microseconds
 _AMID, _AMID_STOPS = 1, 2
+_GO_ON = -1
+_NOTHING = -1  # no event is due
 
 
 @inlined
 def to_next_decision(state: State) -> int:
     """Let time pass until schedulers must decide (`DECIDE`), nothing is left (`DONE`), or Python is needed."""
     core = state.core
-    clock, events, jobs = core.clock, core.events, core.jobs
+    course = core.course
     status = broken_off(core, state.place, state.elastic)
     turns = 0
     while status < 0:
-        stops = False
-        if clock[0]["amid"] == 0:
+        stops, instant = course[0]["amid"] == _AMID_STOPS, course[0]["instant"]
+        if course[0]["amid"] == 0:
             status, instant = _next_instant(state)
-            if status >= 0:
-                break
-        else:
-            stops, instant = clock[0]["amid"] == _AMID_STOPS, clock[0]["instant"]
-            clock[0]["amid"] = 0
-        while True:
-            turns += 1
-            if turns & _LOOKS_AT_CLOCK == 0 and is_out_of_breath(clock):
-                status = PAUSE
-                break
-            over = take_finished(core, state.place, state.fluid)  # before walltimes end: who ends with one is done
-            if over < NOBODY:
-                status = PAUSE if over == OUT_OF_BREATH else ROOM
-                break
-            is_event = over >= 0 or (clock[0]["events"] > 0 and events[0]["time"] <= instant)
-            kind = events[0]["order"] >> KIND_SHIFT if is_event else WAKE
-            subject = events[0]["subject"]
-            if over >= 0:
-                kind, subject = END, over
-            if kind != END and next_change(core, state.outage) <= instant:
-                # Machines are lost after jobs end, and before anything else.
-                change_machine(
-                    core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
-                    state.fluid,
-                )  # fmt: skip
-                continue
-            if not is_event or (kind == STOP and not stops and _must_wait(core)):
-                break
-            stops = kind == STOP  # all of an instant together
-            if kind == ARRIVAL and not predict(core, state.guess, subject):
-                clock[0]["deferred"] = subject
-                status = PREDICT
-                break
-            if over < 0:
-                pop_event(clock, events)
-            if kind == END:
-                if over < 0 and is_stale_fluid_end(core, state.fluid, subject):
-                    continue
+        course[0]["amid"] = 0
+        if status < 0:
+            status, turns = _take_events(state, instant, stops, turns)
+        if status < 0:
+            status = _take_arrivals(core, state.links, state.guess, instant)
+    return status
+
+
+@inlined
+def _take_events(state: State, instant: float, stops: bool, turns: int) -> tuple[int, int]:
+    """All that is due by an instant but submissions, in the order of `engine/jobs/events.py`; events so far, counted.
+
+    Machines are lost after jobs end, and before anything else. Stops of idle machines are taken all together, when
+    schedulers have nothing new to see.
+    """
+    core = state.core
+    course = core.course
+    status = _GO_ON
+    while status == _GO_ON:
+        turns += 1
+        if turns & _LOOKS_AT_CLOCK == 0 and is_out_of_breath(course):
+            status = PAUSE
+            break
+        over = take_finished(core, state.place, state.fluid)  # before walltimes end: who ends with one is done
+        if over < NOBODY:
+            status = PAUSE if over == OUT_OF_BREATH else ROOM
+            break
+        kind, subject = _next_event(core, instant, over)
+        if kind != END and next_change(core, state.outage) <= instant:
+            change_machine(
+                core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
+                state.fluid,
+            )  # fmt: skip
+            continue
+        if kind == _NOTHING or (kind == STOP and not stops and _must_wait(core)):
+            break
+        stops = kind == STOP
+        if kind == ARRIVAL and not _is_predicted(core, state.guess, subject):
+            status = PREDICT
+            break
+        if over < 0:
+            pop_event(course, core.events)
+        if kind == END:
+            if over >= 0 or not is_stale_fluid_end(core, state.fluid, subject):
                 how = fluid_outcome(state.fluid, subject) if over >= 0 else how_it_ends(core, subject)
                 leave(
                     core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
                     state.fluid, subject, how, False,
                 )  # fmt: skip
-            elif kind == ARRIVAL:
-                arrive(core, subject)
-            elif kind == WAKE:
-                wake(core, state.elastic, subject)
-            elif kind == RECLAIM:
-                lose_instance(
-                    core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
-                    state.fluid, subject,
-                )  # fmt: skip
-            elif kind == UP:
-                bring_up(core, state.place, state.elastic, subject)
-            elif kind == STOP:
-                stop_if_idle(core, state.place, state.elastic, subject)
-            elif kind == DEFERRED:
-                clock[0]["deferred"] = subject
-                status = DEFER
-                break
-        if status == PAUSE:  # nothing may come between, or results would hang on the wall clock
-            clock[0]["amid"] = _AMID_STOPS if stops else _AMID
-            clock[0]["instant"] = instant
-        if status < 0:
-            while clock[0]["next_arrival"] < len(jobs) and jobs[clock[0]["next_arrival"]]["submit"] <= instant:
-                job = clock[0]["next_arrival"]
-                if _may_queue(state.links, job):
-                    if not predict(core, state.guess, job):
-                        clock[0]["deferred"] = job
-                        status = PREDICT
-                        break
-                    arrive(core, job)
-                clock[0]["next_arrival"] = job + 1
-    return status
+        elif kind == ARRIVAL:
+            arrive(core, subject)
+        elif kind == WAKE:
+            wake(core, state.elastic, subject)
+        elif kind == RECLAIM:
+            lose_instance(
+                core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
+                state.fluid, subject,
+            )  # fmt: skip
+        elif kind == UP:
+            bring_up(core, state.place, state.elastic, subject)
+        elif kind == STOP:
+            stop_if_idle(core, state.place, state.elastic, subject)
+        elif kind == DEFERRED:
+            course[0]["deferred"] = subject
+            status = DEFER
+    if status == PAUSE:  # nothing may come between, or results would hang on the wall clock
+        course[0]["amid"] = _AMID_STOPS if stops else _AMID
+        course[0]["instant"] = instant
+    return status, turns
+
+
+@inlined
+def _next_event(core: Core, instant: float, over: int) -> tuple[int, int]:
+    """Kind and subject of the next event that is due: the job that is over, if one is, else what is on the heap."""
+    if over >= 0:
+        return END, over
+    events = core.events
+    if core.course[0]["events"] == 0 or events[0]["time"] > instant:
+        return _NOTHING, _NOTHING
+    return events[0]["order"] >> KIND_SHIFT, events[0]["subject"]
+
+
+@inlined
+def _take_arrivals(core: Core, links: Links | None, guess: Guess | None, instant: float) -> int:
+    """Jobs that are submitted by an instant queue, unless they wait for others."""
+    course, jobs = core.course, core.jobs
+    while course[0]["next_arrival"] < len(jobs) and jobs[course[0]["next_arrival"]]["submit"] <= instant:
+        job = course[0]["next_arrival"]
+        if _may_queue(links, job):
+            if not _is_predicted(core, guess, job):
+                return PREDICT
+            arrive(core, job)
+        course[0]["next_arrival"] = job + 1
+    return _GO_ON
+
+
+@inlined
+def _is_predicted(core: Core, guess: Guess | None, job: int) -> bool:
+    """Whether the job's estimate is known; if not, Python is to say it."""
+    if predict(core, guess, job):
+        return True
+    core.course[0]["deferred"] = job
+    return False
 
 
 @inlined
 def _next_instant(state: State) -> tuple[int, float]:
     """Go to the next instant at which something happens, or find out (with a status) that it is not time to."""
     core = state.core
-    clock, events, jobs = core.clock, core.events, core.jobs
+    course, events, jobs = core.course, core.events, core.jobs
     if not launch(core, state.place, state.fluid) or not room_to_note(state.fluid, state.meter):
         return ROOM, NEVER
     status = find_rates(core, state.fluid)
@@ -150,20 +182,20 @@ def _next_instant(state: State) -> tuple[int, float]:
         return status, NEVER
     instant = next_activity(core, state.fluid)
     note_loads(core, state.fluid, state.meter)
-    if clock[0]["next_arrival"] < len(jobs):
-        instant = min(instant, jobs[clock[0]["next_arrival"]]["submit"])
+    if course[0]["next_arrival"] < len(jobs):
+        instant = min(instant, jobs[course[0]["next_arrival"]]["submit"])
     instant = min(instant, next_change(core, state.outage))
-    if clock[0]["events"] > 0 and events[0]["time"] < instant:
+    if course[0]["events"] > 0 and events[0]["time"] < instant:
         instant = events[0]["time"]
-    if instant > clock[0]["now"] or only_stops_are_left(core, state.elastic):
-        if clock[0]["dirty"] != 0:
+    if instant > course[0]["now"] or only_stops_are_left(core, state.elastic):
+        if course[0]["dirty"] != 0:
             if _each_start_sees_to_room(state.elastic) or (
                 _has_room(core)
                 and room_for_stops(core, state.elastic)
                 and _room_for_rows(core, state.place)
                 and room_to_plan(core, state.place, state.later, state.plan)
             ):
-                clock[0]["dirty"] = 0
+                course[0]["dirty"] = 0
                 return STALLED if _is_stalled(core) else DECIDE, instant
             return ROOM, instant
         due = _next_plan(core, state.plan)
@@ -171,12 +203,12 @@ def _next_instant(state: State) -> tuple[int, float]:
         instant = due if is_due else instant
         if instant == NEVER:
             return DONE, instant
-        if instant > clock[0]["until"]:
+        if instant > course[0]["until"]:
             return UNTIL, instant
         if _is_beyond_known_outages(state.outage, instant):
             return OUTAGES, instant
-        clock[0]["now"] = instant
-        clock[0]["dirty"] = 1 if is_due else 0
+        course[0]["now"] = instant
+        course[0]["dirty"] = 1 if is_due else 0
     return -1, instant
 
 
@@ -186,15 +218,17 @@ def _is_stalled(core: Core) -> bool:
 
     No rule of ours means that; a policy that never stops asking to be woken does it.
     """
-    clock = core.clock
+    course = core.course
     # Each arrival, start, end, loss and rejection raises this.
-    progress = 4 * clock[0]["attempts"] - 2 * clock[0]["running"] + 3 * clock[0]["next_arrival"] - clock[0]["queued"]
-    if clock[0]["stalled_at"] != clock[0]["now"] or clock[0]["stalled_with"] != progress:
-        clock[0]["stalled_at"] = clock[0]["now"]
-        clock[0]["stalled_with"] = progress
-        clock[0]["stalled"] = 0
-    clock[0]["stalled"] += 1
-    return bool(clock[0]["stalled"] > MOST_ROUNDS)
+    progress = (
+        4 * course[0]["attempts"] - 2 * course[0]["running"] + 3 * course[0]["next_arrival"] - course[0]["queued"]
+    )
+    if course[0]["stalled_at"] != course[0]["now"] or course[0]["stalled_with"] != progress:
+        course[0]["stalled_at"] = course[0]["now"]
+        course[0]["stalled_with"] = progress
+        course[0]["stalled"] = 0
+    course[0]["stalled"] += 1
+    return bool(course[0]["stalled"] > MOST_ROUNDS)
 
 
 @compiled
@@ -216,7 +250,7 @@ def _may_queue(links: Links | None, job: int) -> bool:
 @compiled
 def _next_plan(core: Core, plan: Plan | None) -> float:
     """When the next promised start is due."""
-    if plan is None or core.clock[0]["plans"] == 0:
+    if plan is None or core.course[0]["plans"] == 0:
         return NEVER
     return plan.plans[0]["start"]  # type: ignore[no-any-return]
 
@@ -224,9 +258,9 @@ def _next_plan(core: Core, plan: Plan | None) -> float:
 @inlined
 def _must_wait(core: Core) -> bool:
     """Whether something has happened, or is about to, that schedulers must see before a machine is stopped."""
-    at = core.clock[0]["next_arrival"]
+    at = core.course[0]["next_arrival"]
     return bool(
-        core.clock[0]["dirty"] != 0 or (at < len(core.jobs) and core.jobs[at]["submit"] <= core.clock[0]["now"])
+        core.course[0]["dirty"] != 0 or (at < len(core.jobs) and core.jobs[at]["submit"] <= core.course[0]["now"])
     )
 
 
@@ -241,12 +275,12 @@ def _each_start_sees_to_room(elastic: Elastic | None) -> bool:
 @inlined
 def _has_room(core: Core) -> bool:
     """Whether every array holds what one round of decisions can add at the most."""
-    clock = core.clock
-    starts = min(clock[0]["queued"], clock[0]["free"])
+    course = core.course
+    starts = min(course[0]["queued"], course[0]["free"])
     return bool(
-        clock[0]["attempts"] + starts <= len(core.attempts)
-        and clock[0]["events"] + starts <= len(core.events)
-        and clock[0]["running"] + starts <= len(core.running)
+        course[0]["attempts"] + starts <= len(core.attempts)
+        and course[0]["events"] + starts <= len(core.events)
+        and course[0]["running"] + starts <= len(core.running)
     )
 
 
@@ -255,4 +289,4 @@ def _room_for_rows(core: Core, place: Place | None) -> bool:
     """The same for rows of machines: each holds at least one core that is free now."""
     if place is None:
         return True
-    return bool(core.clock[0]["rows"] + core.clock[0]["free"] <= len(place.rows))
+    return bool(core.course[0]["rows"] + core.course[0]["free"] <= len(place.rows))

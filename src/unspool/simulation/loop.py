@@ -51,7 +51,7 @@ def decide_once(state: State, policy: int) -> None:
 @unlocked
 def run_on(state: State, policy: int) -> int:
     """Run until the end (`DONE`), or until Python is needed."""
-    clock = state.core.clock
+    course = state.core.course
     rounds, began = 0, wall_clock()
     while True:
         status = to_next_decision(state)
@@ -59,9 +59,9 @@ def run_on(state: State, policy: int) -> int:
             return status
         _decide(state, policy)
         rounds += 1
-        if clock[0]["attempts"] >= clock[0]["pause_at"]:
+        if course[0]["attempts"] >= course[0]["pause_at"]:
             return PAUSE
-        if (rounds & _ROUNDS == 0 or clock[0]["queued"] > _MANY) and wall_clock() != began:
+        if (rounds & _ROUNDS == 0 or course[0]["queued"] > _MANY) and wall_clock() != began:
             return PAUSE
 
 
@@ -74,7 +74,7 @@ def provide_once(state: State) -> None:
 @unlocked
 def run_binding(state: State) -> int:
     """The same under the one policy that places jobs on machines that it starts; others need not be compiled for it."""
-    clock = state.core.clock
+    course = state.core.course
     rounds, began = 0, wall_clock()
     while True:
         status = to_next_decision(state)
@@ -82,9 +82,9 @@ def run_binding(state: State) -> int:
             return status
         cheapest_fit(state.core, state.place, state.elastic)
         rounds += 1
-        if clock[0]["attempts"] >= clock[0]["pause_at"]:
+        if course[0]["attempts"] >= course[0]["pause_at"]:
             return PAUSE
-        if (rounds & _ROUNDS == 0 or clock[0]["queued"] > _MANY) and wall_clock() != began:
+        if (rounds & _ROUNDS == 0 or course[0]["queued"] > _MANY) and wall_clock() != began:
             return PAUSE
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unspool.engine.drawn_outages import changes_of, outages_until
-from unspool.engine.kernel.state import ON_LOSS, Outage
+from unspool.engine.kernel.state import Outage
+from unspool.engine.outages import ON_LOSS
 from unspool.errors import InputError
 from unspool.model.outages import FATES, Failures, OnLoss, Outages
 from unspool.model.outages import Outage as ListedOutage
@@ -56,7 +57,7 @@ class Weather:
         assert engine.state.outage is not None
         known = float(engine.state.outage.rule[0]["known_until"])
         attempts = len(engine.attempts)
-        if attempts == self._attempts_before and not int(engine.core.clock[0]["running"]):
+        if attempts == self._attempts_before and not int(engine.core.course[0]["running"]):
             rule = engine.state.outage.rule.copy()
             rule["known_until"] = np.inf
             engine.state = engine.state._replace(outage=engine.state.outage._replace(rule=rule))

@@ -26,19 +26,19 @@ _SOME = 32.0
 
 @inlined
 def _head(core: Core) -> int:
-    return core.waiting[core.clock[0]["first"]]["job"] if core.clock[0]["queued"] > 0 else -1
+    return core.waiting[core.course[0]["first"]]["job"] if core.course[0]["queued"] > 0 else -1
 
 
 @compiled
 def _found(core: Core, place: Place, job: int, selection: int) -> bool:
     """Whether a way to choose finds machines for a job; they stand in `picked` then."""
-    clock = core.clock
-    if core.jobs[job]["size"] > clock[0]["free"]:
+    course = core.course
+    if core.jobs[job]["size"] > course[0]["free"]:
         return False
-    own = clock[0]["selection"]
-    clock[0]["selection"] = selection
+    own = course[0]["selection"]
+    course[0]["selection"] = selection
     found = place_units(core, place, place.free, place.licence, core.jobs[job]["shape"], False)
-    clock[0]["selection"] = own
+    course[0]["selection"] = own
     return found
 
 
@@ -63,7 +63,7 @@ def look_at_sets(core: Core, place: Place, capacity: Array, seen: Array, mask: A
 
     `capacity` has the cores of each machine when it is empty.
     """
-    clock, machines = core.clock, len(place.machines)
+    course, machines = core.course, len(place.machines)
     for at in range(len(seen)):
         seen[at] = 0.0
     total = 0.0
@@ -71,20 +71,20 @@ def look_at_sets(core: Core, place: Place, capacity: Array, seen: Array, mask: A
         total += capacity[machine]
         share = place.free[machine, 0] / capacity[machine]
         seen[_FIRST_BIN + min(int(share * _BINS), _BINS - 1)] += 1.0 / machines
-    seen[0] = clock[0]["free"] / total
-    seen[1] = clock[0]["queued"] / (clock[0]["queued"] + _SOME)
-    seen[2] = clock[0]["running"] / (clock[0]["running"] + _SOME)
+    seen[0] = course[0]["free"] / total
+    seen[1] = course[0]["queued"] / (course[0]["queued"] + _SOME)
+    seen[2] = course[0]["running"] / (course[0]["running"] + _SOME)
     job = _head(core)
     for selection in range(SETS):
         mask[selection] = False
-    mask[SETS] = clock[0]["running"] > 0
+    mask[SETS] = course[0]["running"] > 0
     if job < 0:
         return
     units = place.shapes[core.jobs[job]["shape"]]["units"]
     seen[3] = core.jobs[job]["size"] / total
     seen[4] = min(units / machines, 1.0)
     seen[5] = min(math.log1p(core.fate[job]["estimate"]) / _LONGEST, 1.0)
-    seen[6] = min(math.log1p(max(clock[0]["now"] - core.jobs[job]["submit"], 0.0)) / _LONGEST, 1.0)
+    seen[6] = min(math.log1p(max(course[0]["now"] - core.jobs[job]["submit"], 0.0)) / _LONGEST, 1.0)
     for selection in range(SETS):
         mask[selection] = _found(core, place, job, selection)
         if mask[selection]:
@@ -96,7 +96,7 @@ def _describe(core: Core, place: Place, job: int, seen: Array, at: int) -> None:
     """Write what there is to say of the machines that are picked."""
     machines = float(len(place.machines))
     cores = place.need[core.jobs[job]["shape"], 0]
-    runs = core.clock[0]["picked"]
+    runs = core.course[0]["picked"]
     count, filled = 0.0, 0.0
     low, high = len(place.machines), 0
     for row in range(runs):

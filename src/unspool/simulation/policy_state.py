@@ -10,7 +10,8 @@ import polars as pl
 from unspool.engine.jobs.estimates import ELSEWHERE, EXACT
 from unspool.engine.jobs.order import fixed_keys
 from unspool.engine.jobs.queue import empty_slots, fill_slot
-from unspool.engine.kernel.state import GUESS, RULE, USAGE, Array, Core, Guess, Order, State
+from unspool.engine.jobs.records import GUESS, RULE, USAGE
+from unspool.engine.kernel.state import Array, Core, Guess, Order, State
 from unspool.engine.setup import no_later, no_plan, no_shadow
 from unspool.errors import InputError
 from unspool.policies.base import CONSERVATIVE, EASY, FCFS, BindingScheduler, CompiledScheduler, OrderedScheduler
@@ -25,10 +26,10 @@ __all__ = ["adopt", "deal_fixed_slots", "fill_queue", "keys_of"]
 def adopt(engine: Engine, policy: CompiledScheduler) -> State:
     """The state with what a policy needs, its queue in the policy's order; what others remembered is gone."""
     state = engine.state
-    clock = state.core.clock[0]
+    course = state.core.course[0]
     shadow = no_shadow() if policy.code == EASY else None
     plan = no_plan(len(state.core.jobs)) if policy.code == CONSERVATIVE else None
-    clock["in_queue_order"] = isinstance(policy, OrderedScheduler) and policy.order is not None
+    course["in_queue_order"] = isinstance(policy, OrderedScheduler) and policy.order is not None
     if isinstance(policy, BindingScheduler) and state.elastic is None:
         raise InputError(f"{policy.title} starts machines: it needs a platform with a cloud")
     if state.elastic is not None and state.place is not None:
@@ -51,11 +52,11 @@ def adopt(engine: Engine, policy: CompiledScheduler) -> State:
 def _keep_minima(engine: Engine, are_needed: bool) -> None:
     """Have the queue know the least sizes and estimates, which costs every arrival and start, where somebody asks."""
     core = engine.core
-    clock = core.clock[0]
-    had_them, clock["has_minima"] = bool(clock["has_minima"]), are_needed
-    if are_needed and not had_them and clock["queued"] > 0:
+    course = core.course[0]
+    had_them, course["has_minima"] = bool(course["has_minima"]), are_needed
+    if are_needed and not had_them and course["queued"] > 0:
         waiting = engine.waiting_jobs()
-        empty_slots(core, int(clock["first"]), len(core.waiting) - 1)
+        empty_slots(core, int(course["first"]), len(core.waiting) - 1)
         for job in waiting:
             fill_slot(core, job)
 
@@ -63,19 +64,19 @@ def _keep_minima(engine: Engine, are_needed: bool) -> None:
 def _deal_slots(engine: Engine, order: QueueOrder, guess: Guess | None) -> Order | None:
     """Deal slots to all jobs by an order that never changes, or to those that wait where it does."""
     core = engine.core
-    clock = core.clock[0]
+    course = core.course[0]
     waiting = engine.waiting_jobs()
     if waiting:
-        empty_slots(core, int(clock["first"]), len(core.waiting) - 1)
+        empty_slots(core, int(course["first"]), len(core.waiting) - 1)
     rule, fixed = keys_of(engine, order)
     changing = None
     if order.changes_with_time or (order.uses_estimate and guess is not None):
         core.fate["slot"][waiting] = np.arange(len(waiting))
-        clock["next_slot"] = len(waiting)
+        course["next_slot"] = len(waiting)
         changing = _changing(engine, rule, fixed, order)
     else:
         deal_fixed_slots(core, rule, fixed)
-        clock["next_slot"] = -1
+        course["next_slot"] = -1
     fill_queue(core, waiting)
     return changing
 
@@ -90,8 +91,8 @@ def fill_queue(core: Core, waiting: list[int]) -> None:
     """Write the waiting jobs into an empty queue, each into the slot that it was dealt."""
     for job in waiting:
         fill_slot(core, job)
-    clock = core.clock[0]
-    clock["first"] = clock["fresh"] = core.fate["slot"][waiting].min() if waiting else len(core.waiting)
+    course = core.course[0]
+    course["first"] = course["fresh"] = core.fate["slot"][waiting].min() if waiting else len(core.waiting)
 
 
 def keys_of(engine: Engine, order: QueueOrder) -> tuple[Array, Array]:
@@ -112,13 +113,13 @@ def _changing(engine: Engine, rule: Array, fixed: Array, order: QueueOrder) -> O
     usage = np.zeros(users + 1, USAGE)
     usage["share"] = 1.0 / users
     usage["as_of"] = -1.0
-    clock = engine.core.clock[0]
-    usage["since"] = max(float(clock["now"]), 0.0)
+    course = engine.core.course[0]
+    usage["since"] = max(float(course["now"]), 0.0)
     if isinstance(order, Multifactor):
-        running = engine.core.running["job"][: int(clock["running"])]
+        running = engine.core.running["job"][: int(course["running"])]
         usage["cores"][:-1] = np.bincount(user[running], engine.core.jobs["size"][running], users)
         usage["cores"][-1] = usage["cores"][:-1].sum()
-    clock["noted"] = clock["attempts"]
+    course["noted"] = course["attempts"]
     jobs = len(fixed)
     return Order(
         rule, fixed, user, usage,

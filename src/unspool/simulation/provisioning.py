@@ -67,7 +67,7 @@ def unserved(core: Core, place: Place, elastic: Elastic) -> int:
     slot = next_waiting(core, 0)
     while slot >= 0:
         job = core.waiting[slot]["job"]
-        if elastic.lots[job]["waits"] == 0 and elastic.lots[job]["burst_at"] <= core.clock[0]["now"]:
+        if elastic.lots[job]["waits"] == 0 and elastic.lots[job]["burst_at"] <= core.course[0]["now"]:
             for offer in range(PLANS * len(elastic.kinds)):
                 if _may_have(core, place, elastic, job, offer):
                     return job  # type: ignore[no-any-return]
@@ -111,7 +111,7 @@ def spent(core: Core, elastic: Elastic) -> float:
     instances = elastic.instances
     dollars = 0.0
     for machine in range(elastic.rule[0]["fixed"], elastic.rule[0]["machines"]):
-        end = instances[machine]["stop"] if instances[machine]["stop"] >= 0.0 else core.clock[0]["now"]
+        end = instances[machine]["stop"] if instances[machine]["stop"] >= 0.0 else core.course[0]["now"]
         dollars += instances[machine]["usd"] * (end - instances[machine]["start"]) / 3600.0
     return dollars
 
@@ -122,16 +122,16 @@ def look_at_offers(core: Core, place: Place, elastic: Elastic, job: int, seen: A
 
     It is while a job runs: then something will happen.
     """
-    clock, kinds = core.clock, elastic.kinds
+    course, kinds = core.course, elastic.kinds
     for at in range(len(seen)):
         seen[at] = 0.0
     for at in range(len(mask)):
         mask[at] = False
-    seen[0] = clock[0]["queued"] / (clock[0]["queued"] + _SOME)
-    seen[1] = clock[0]["running"] / (clock[0]["running"] + _SOME)
+    seen[0] = course[0]["queued"] / (course[0]["queued"] + _SOME)
+    seen[1] = course[0]["running"] / (course[0]["running"] + _SOME)
     seen[2] = elastic.rule[0]["live"] / (elastic.rule[0]["live"] + _SOME)
-    seen[3] = clock[0]["free"] / (clock[0]["free"] + 4.0 * _SOME)
-    mask[PLANS * len(kinds)] = clock[0]["running"] > 0
+    seen[3] = course[0]["free"] / (course[0]["free"] + 4.0 * _SOME)
+    mask[PLANS * len(kinds)] = course[0]["running"] > 0
     if job < 0:
         return
     shape = core.jobs[job]["shape"]
@@ -140,7 +140,7 @@ def look_at_offers(core: Core, place: Place, elastic: Elastic, job: int, seen: A
     seen[5] = place.need[shape, 0] / (place.need[shape, 0] + _SOME)
     seen[6] = place.need[shape, 1] / (place.need[shape, 1] + _MEMORY)
     seen[7] = min(math.log1p(core.fate[job]["estimate"]) / _LONGEST, 1.0)
-    seen[8] = min(math.log1p(max(clock[0]["now"] - core.jobs[job]["submit"], 0.0)) / _LONGEST, 1.0)
+    seen[8] = min(math.log1p(max(course[0]["now"] - core.jobs[job]["submit"], 0.0)) / _LONGEST, 1.0)
     seen[9] = elastic.lots[job]["losses"] / (elastic.lots[job]["losses"] + 1.0)
     dearest = 0.0
     for offer in range(PLANS * len(kinds)):

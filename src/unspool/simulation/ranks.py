@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.engine.kernel.compiled import compiled
-from unspool.engine.kernel.state import NEVER, Array, Routes, Sharing
+from unspool.engine.kernel.state import NEVER, Array, Mpi, Routes, Sharing
 from unspool.engine.kernel.turns import is_out_of_breath
 from unspool.engine.network.activities import settle, take_due
 from unspool.engine.network.activity_heap import next_due
 from unspool.engine.network.network_build import grow_sharing, refuse_endless, routes_of, sharing_on
 from unspool.engine.programs.messages import ENDED
-from unspool.engine.programs.mpi import Mpi
 from unspool.engine.programs.replay import NO_SPACE, NO_WAY, TIRED, begin_replay, go_on, has_ready, take_up
 from unspool.engine.programs.traces import grow_mpi, mpi_of
 from unspool.errors import InputError

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unspool.engine.energy import Course, Gauge, Switch
-from unspool.engine.kernel.state import LOAD, Array
+from unspool.engine.kernel.state import Array
 from unspool.engine.network.activities import set_speed
 from unspool.engine.place.machines import give_machine
 from unspool.engine.programs.host_load import meter_on
+from unspool.engine.programs.records import LOAD
 from unspool.errors import DecisionError, InputError
 from unspool.model.power import power_of
 from unspool.policies.base import Decision, SetPstate
@@ -69,7 +70,7 @@ class Switchboard:
             if self.pstates[machine] in self.powers[machine].sleeps:
                 self._asleep.add(machine)
                 self._close(engine, machine)
-        engine.core.clock[0]["dirty"] = 0  # nothing has happened yet
+        engine.core.course[0]["dirty"] = 0  # nothing has happened yet
 
     def fork(self) -> Switchboard:
         """One that goes its own way from here."""
@@ -170,7 +171,7 @@ class Switchboard:
                     set_speed(engine.state.fluid.sharing, machine, self.hosts[machine].speeds[done.pstate])
                 if not was_awake:
                     self._open(engine, machine)
-        engine.core.clock[0]["dirty"] = 1
+        engine.core.course[0]["dirty"] = 1
         if not waiting:
             del self._under_way[done.order]
             self.arrived.append((engine.now, self._machines_of.pop(done.order), done.pstate))
@@ -222,7 +223,7 @@ def _busy(engine: Engine) -> Array:
     place, core = engine.place, engine.core
     assert place is not None
     busy = np.zeros(len(place.machines), bool)
-    for job in core.running["job"][: int(core.clock[0]["running"])].tolist():
+    for job in core.running["job"][: int(core.course[0]["running"])].tolist():
         attempt = core.attempts[int(core.fate[job]["attempt"])]
         first = int(attempt["first_row"])
         for row in place.rows[first : first + int(attempt["row_count"])]:

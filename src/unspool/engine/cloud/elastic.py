@@ -12,22 +12,9 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.cloud.instances import ON_DEMAND, SPOT, index_machine
+from unspool.engine.cloud.records import ELASTIC, HOLD, INSTANCE, KIND, LOT, NODE, QUOTA
 from unspool.engine.kernel.bitset import add, empty_bitset
-from unspool.engine.kernel.state import (
-    ELASTIC,
-    HOLD,
-    INSTANCE,
-    KIND,
-    LOT,
-    NEVER,
-    NODE,
-    QUOTA,
-    Array,
-    Elastic,
-    Place,
-    State,
-    longer,
-)  # fmt: skip
+from unspool.engine.kernel.state import NEVER, Array, Elastic, Place, State, longer
 from unspool.engine.place.shapes import CORES, GPUS, MEMORY, Asked, capacity_of, consumable_names, distinct_shapes
 from unspool.errors import InputError
 from unspool.model.cloud import PLANS, Cloud, InstanceType
@@ -345,14 +332,16 @@ def room_for_instances(state: State) -> State:
     core, place, elastic = state.core, state.place, state.elastic
     assert place is not None
     assert elastic is not None
-    clock, rule = core.clock[0], elastic.rule[0]
+    course, rule = core.course[0], elastic.rule[0]
     short = int(rule["short"])
-    starts = int(min(clock["queued"], clock["free"]))
+    starts = int(min(course["queued"], course["free"]))
     core = core._replace(
-        attempts=longer(core.attempts, int(clock["attempts"]) + 1),
-        events=longer(core.events, int(clock["events"] + rule["live"] + clock["queued"]) + starts + 2 * short + _SPARE),
+        attempts=longer(core.attempts, int(course["attempts"]) + 1),
+        events=longer(
+            core.events, int(course["events"] + rule["live"] + course["queued"]) + starts + 2 * short + _SPARE
+        ),
     )
-    rows = int(clock["rows"]) + max(short, int(clock["free"]) if not rule["binds"] else 0)
+    rows = int(course["rows"]) + max(short, int(course["free"]) if not rule["binds"] else 0)
     place = place._replace(rows=longer(place.rows, rows))
     elastic = elastic._replace(holds=longer(elastic.holds, rows))
     count = int(rule["machines"]) + short

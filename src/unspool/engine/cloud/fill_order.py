@@ -8,8 +8,9 @@ the logarithm of the machines, whether they run out of cores or of memory.
 
 from __future__ import annotations
 
+from unspool.engine.cloud.records import SIZES
 from unspool.engine.kernel.compiled import compiled, inlined
-from unspool.engine.kernel.state import SIZES, Array
+from unspool.engine.kernel.state import Array
 
 __all__ = ["first_with_room", "next_with_room", "put_in", "take_out"]
 

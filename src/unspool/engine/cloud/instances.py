@@ -16,10 +16,34 @@ from unspool.engine.kernel.state import DECIDE, QUEUED, ROOM, Array, Core, Elast
 from unspool.engine.place.machines import give_machine
 
 __all__ = [
-    "ANYWAY", "BY_PRICE", "LARGEST", "LEAST_ADDED", "ON_DEMAND", "SPOT", "arm_stop", "bring_up", "broken_off",
-    "cheapest_kind", "end_instance", "fixed_that_fit", "has_room_for", "hold_machines", "idle_of", "index_machine",
-    "is_allowed", "kind_fits", "leave_machines", "may_start_one", "next_tick", "only_stops_are_left",
-    "release_kept", "room_for_stops", "start_instance", "stop_if_idle", "tree_of", "wake",
+    "ANYWAY",
+    "BY_PRICE",
+    "LARGEST",
+    "LEAST_ADDED",
+    "ON_DEMAND",
+    "SPOT",
+    "arm_stop",
+    "bring_up",
+    "broken_off",
+    "cheapest_kind",
+    "end_instance",
+    "fixed_that_fit",
+    "has_room_for",
+    "hold_machines",
+    "idle_of",
+    "index_machine",
+    "is_allowed",
+    "kind_fits",
+    "may_start_one",
+    "next_tick",
+    "only_stops_are_left",
+    "release_instances",
+    "release_kept",
+    "room_for_stops",
+    "start_instance",
+    "stop_if_idle",
+    "tree_of",
+    "wake",
 ]  # fmt: skip
 
 _RESERVED, ON_DEMAND, SPOT = 1, 2, 3
@@ -118,7 +142,7 @@ def idle_of(elastic: Elastic, kind: int, plan: int) -> float:
 def start_instance(core: Core, place: Place, elastic: Elastic, kind: int, plan: int, job: int) -> int:
     """Start an instance for a job: it can be used, or planned with, from now on. Returns its number."""
     rule, kinds, instances = elastic.rule, elastic.kinds, elastic.instances
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     machine: int = rule[0]["machines"]
     rule[0]["machines"] = machine + 1
     instances[machine]["kind"] = kind
@@ -142,12 +166,12 @@ def start_instance(core: Core, place: Place, elastic: Elastic, kind: int, plan: 
     elastic.lots[job]["own"] += 1
     _count(elastic, kind, 1)
     if rule[0]["binds"] == 0:
-        push_event(core.clock, core.events, instances[machine]["up"], UP, machine)
+        push_event(core.course, core.events, instances[machine]["up"], UP, machine)
     if plan == SPOT and rule[0]["reclaims"] > 0.0:
         chance = draw(rule[0]["seed"], RECLAIMS, elastic.lots[job]["line"], elastic.lots[job]["drawn"])
         elastic.lots[job]["drawn"] += 1
         after = -math.log1p(-chance) / rule[0]["reclaims"] * 60.0
-        push_event(core.clock, core.events, now + after, RECLAIM, machine)
+        push_event(core.course, core.events, now + after, RECLAIM, machine)
     return machine
 
 
@@ -165,7 +189,7 @@ def _count(elastic: Elastic, kind: int, step: int) -> None:
 def end_instance(core: Core, place: Place, elastic: Elastic, machine: int) -> None:
     """An instance that nobody holds is gone."""
     take_out(elastic.nodes, elastic.roots, place.free, machine)
-    elastic.instances[machine]["stop"] = core.clock[0]["now"]
+    elastic.instances[machine]["stop"] = core.course[0]["now"]
     _count(elastic, elastic.instances[machine]["kind"], -1)
     elastic.lots[elastic.instances[machine]["job"]]["own"] -= 1
     if elastic.rule[0]["binds"] == 0:
@@ -219,7 +243,7 @@ def hold_machines(elastic: Elastic, place: Place, job: int, first_row: int, row_
 
 
 @compiled
-def leave_machines(core: Core, place: Place | None, elastic: Elastic | None, job: int) -> None:
+def release_instances(core: Core, place: Place | None, elastic: Elastic | None, job: int) -> None:
     """A job whose machines were just freed leaves them; those that are empty now are stopped unless somebody comes."""
     if elastic is None or place is None:
         return
@@ -267,12 +291,12 @@ def _is_empty(place: Place, elastic: Elastic, machine: int) -> bool:
 @compiled
 def wake(core: Core, elastic: Elastic | None, subject: int) -> None:
     """Somebody is to look at the queue: at all jobs that found no room or, by its number from 1, at one."""
-    core.clock[0]["dirty"] = 1
+    core.course[0]["dirty"] = 1
     if elastic is None:
         return
     if elastic.rule[0]["binds"] != 0 and subject == 0:
         return  # a tick: nothing was freed by it
-    core.clock[0]["releases"] += 1
+    core.course[0]["releases"] += 1
     if elastic.rule[0]["binds"] == 0 and subject > 0:
         elastic.lots[subject - 1]["waits"] = 0
 
@@ -283,11 +307,11 @@ def arm_stop(core: Core, elastic: Elastic, machine: int) -> None:
     instances = elastic.instances
     if instances[machine]["kind"] < 0:
         return
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     instances[machine]["empty_since"] = now
     if instances[machine]["stop_armed"] == 0:
         instances[machine]["stop_armed"] = 1
-        push_event(core.clock, core.events, now + instances[machine]["idle"], STOP, machine)
+        push_event(core.course, core.events, now + instances[machine]["idle"], STOP, machine)
 
 
 @compiled
@@ -303,7 +327,7 @@ def stop_if_idle(core: Core, place: Place | None, elastic: Elastic | None, machi
         instances[machine]["stop_armed"] = _KEPT
         instances[machine]["next_kept"] = elastic.rule[0]["kept"]
         elastic.rule[0]["kept"] = machine + 1
-    elif instances[machine]["empty_since"] + instances[machine]["idle"] <= core.clock[0]["now"]:
+    elif instances[machine]["empty_since"] + instances[machine]["idle"] <= core.course[0]["now"]:
         end_instance(core, place, elastic, machine)
     else:
         _arm_anew(core, elastic, machine)
@@ -314,8 +338,8 @@ def _arm_anew(core: Core, elastic: Elastic, machine: int) -> None:
     """See to it that an empty machine is stopped when its idle time is over, or at once."""
     instances = elastic.instances
     instances[machine]["stop_armed"] = 1
-    due = max(instances[machine]["empty_since"] + instances[machine]["idle"], core.clock[0]["now"])
-    push_event(core.clock, core.events, due, STOP, machine)
+    due = max(instances[machine]["empty_since"] + instances[machine]["idle"], core.course[0]["now"])
+    push_event(core.course, core.events, due, STOP, machine)
 
 
 @compiled
@@ -358,11 +382,11 @@ def only_stops_are_left(core: Core, elastic: Elastic | None) -> bool:
     """Whether nothing is left to happen at this instant but stops, so that it is time to decide."""
     if elastic is None:
         return False
-    clock = core.clock
-    if clock[0]["events"] == 0 or core.events[0]["time"] > clock[0]["now"]:
+    course = core.course
+    if course[0]["events"] == 0 or core.events[0]["time"] > course[0]["now"]:
         return False
-    at = clock[0]["next_arrival"]
-    if at < len(core.jobs) and core.jobs[at]["submit"] <= clock[0]["now"]:
+    at = course[0]["next_arrival"]
+    if at < len(core.jobs) and core.jobs[at]["submit"] <= course[0]["now"]:
         return False
     return bool(core.events[0]["order"] >> KIND_SHIFT == STOP)
 
@@ -370,12 +394,12 @@ def only_stops_are_left(core: Core, elastic: Elastic | None) -> bool:
 @compiled
 def has_room_for(core: Core, place: Place, elastic: Elastic, machines: int) -> bool:
     """Whether every array holds what one job on so many machines can add, and the stop of every live instance."""
-    clock, rule = core.clock, elastic.rule
+    course, rule = core.course, elastic.rule
     return bool(
-        clock[0]["attempts"] < len(core.attempts)
-        and clock[0]["rows"] + machines <= len(place.rows)
+        course[0]["attempts"] < len(core.attempts)
+        and course[0]["rows"] + machines <= len(place.rows)
         and rule[0]["machines"] + machines <= len(elastic.instances)
-        and clock[0]["events"] + rule[0]["live"] + clock[0]["queued"] + 2 * machines + _SPARE <= len(core.events)
+        and course[0]["events"] + rule[0]["live"] + course[0]["queued"] + 2 * machines + _SPARE <= len(core.events)
     )
 
 
@@ -392,5 +416,5 @@ def room_for_stops(core: Core, elastic: Elastic | None) -> bool:
     """Whether the heap holds the stop of every live instance, beside what a round of decisions can add."""
     if elastic is None:
         return True
-    starts = min(core.clock[0]["queued"], core.clock[0]["free"])
-    return bool(core.clock[0]["events"] + starts + elastic.rule[0]["live"] + _SPARE <= len(core.events))
+    starts = min(core.course[0]["queued"], core.course[0]["free"])
+    return bool(core.course[0]["events"] + starts + elastic.rule[0]["live"] + _SPARE <= len(core.events))

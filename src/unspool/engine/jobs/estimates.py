@@ -43,5 +43,5 @@ def learn(core: Core, guess: Guess | None, job: int) -> None:
     user = guess.user[job]
     attempt = core.fate[job]["attempt"]
     guess.last[user, 1] = guess.last[user, 0]
-    guess.last[user, 0] = core.clock[0]["now"] - core.attempts[attempt]["start"]
+    guess.last[user, 0] = core.course[0]["now"] - core.attempts[attempt]["start"]
     guess.ended[user] = min(guess.ended[user] + 1, 2)

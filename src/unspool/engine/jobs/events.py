@@ -72,26 +72,26 @@ def _write(events: Array, at: int, time: float, order: int, subject: int) -> Non
 
 
 @compiled
-def push_event(clock: Array, events: Array, time: float, kind: int, subject: int) -> None:
+def push_event(course: Array, events: Array, time: float, kind: int, subject: int) -> None:
     """Put an event on the heap; the caller has seen to it that there is room."""
-    last = clock[0]["events"]
-    clock[0]["sequence"] += 1
-    clock[0]["events"] = last + 1
-    _write(events, last, time, (kind << KIND_SHIFT) + clock[0]["sequence"], subject)
+    last = course[0]["events"]
+    course[0]["sequence"] += 1
+    course[0]["events"] = last + 1
+    _write(events, last, time, (kind << KIND_SHIFT) + course[0]["sequence"], subject)
     _sift_up(events, last)
 
 
 @compiled
-def pop_event(clock: Array, events: Array) -> None:
+def pop_event(course: Array, events: Array) -> None:
     """Take the first event off the heap (read it before)."""
-    drop_event(clock, events, 0)
+    drop_event(course, events, 0)
 
 
 @compiled
-def drop_event(clock: Array, events: Array, at: int) -> None:
+def drop_event(course: Array, events: Array, at: int) -> None:
     """Take the event at a place of the heap off it."""
-    last = clock[0]["events"] - 1
-    clock[0]["events"] = last
+    last = course[0]["events"] - 1
+    course[0]["events"] = last
     if at < last:
         _copy(events, last, at)
         _sift_down(events, at, last)

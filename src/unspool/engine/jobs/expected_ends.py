@@ -56,15 +56,15 @@ def remove_ending(endings: Array, count: int, time: float, job: int) -> None:
 def note_ending(core: Core, job: int, time: float) -> None:
     """A running job is taken to end at `time`."""
     core.fate[job]["planned_end"] = time
-    insert_ending(core.running, core.clock[0]["running"], time, core.jobs[job]["size"], job)
-    core.clock[0]["running"] += 1
+    insert_ending(core.running, core.course[0]["running"], time, core.jobs[job]["size"], job)
+    core.course[0]["running"] += 1
 
 
 @compiled
 def forget_ending(core: Core, job: int) -> None:
     """A running job ended, or the time at which it is taken to end changes."""
-    remove_ending(core.running, core.clock[0]["running"], core.fate[job]["planned_end"], job)
-    core.clock[0]["running"] -= 1
+    remove_ending(core.running, core.course[0]["running"], core.fate[job]["planned_end"], job)
+    core.course[0]["running"] -= 1
 
 
 @compiled
@@ -73,11 +73,11 @@ def renew_overdue(core: Core) -> bool:
 
     The last part keeps the number of such steps small however long a job runs. True if there were any.
     """
-    clock, running = core.clock, core.running
-    now = clock[0]["now"]
+    course, running = core.course, core.running
+    now = course[0]["now"]
     renewed = False
-    while clock[0]["running"] > 0 and running[clock[0]["running"] - 1]["time"] <= now:
-        job = running[clock[0]["running"] - 1]["job"]
+    while course[0]["running"] > 0 and running[course[0]["running"] - 1]["time"] <= now:
+        job = running[course[0]["running"] - 1]["job"]
         forget_ending(core, job)
         so_far = now - core.attempts[core.fate[job]["attempt"]]["start"]
         note_ending(core, job, now + max(_GRACE_S, core.fate[job]["estimate"], so_far / 1000.0))

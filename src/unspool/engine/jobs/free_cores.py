@@ -18,10 +18,10 @@ __all__ = [
     "begin_profile",
     "drop_the_past",
     "earliest_fit",
-    "give_back_time",
     "is_blocked_after",
     "last_step_before",
     "move_span",
+    "release_time",
     "room_before",
     "steps_to_plan",
     "take_span",
@@ -35,38 +35,38 @@ def _copy(times: Array, gains: Array, source: int, target: int) -> None:
 
 
 @compiled
-def steps_to_plan(clock: Array) -> int:
+def steps_to_plan(course: Array) -> int:
     """Steps that the profile can need at the most before the next round: a job has two ends in it."""
-    return int(2 * (clock[0]["running"] + clock[0]["queued"]) + BLOCK + 4)
+    return int(2 * (course[0]["running"] + course[0]["queued"]) + BLOCK + 4)
 
 
 @compiled
 def begin_profile(core: Core, plan: Plan) -> None:
     """The profile of the running jobs alone, from now on."""
-    clock, running, times, gains = core.clock, core.running, plan.times, plan.gains
+    course, running, times, gains = core.course, core.running, plan.times, plan.gains
     for at in range(BLOCK):
         times[at] = NEVER
     last = BLOCK - 1
-    for at in range(clock[0]["running"]):
+    for at in range(course[0]["running"]):
         if running[at]["time"] < times[last]:
             last += 1
             times[last] = running[at]["time"]
             gains[last] = 0
         gains[last] += running[at]["size"]
-    times[last + 1] = clock[0]["now"]
-    gains[last + 1] = clock[0]["free"]
-    clock[0]["steps"] = last + 1
+    times[last + 1] = course[0]["now"]
+    gains[last + 1] = course[0]["free"]
+    course[0]["steps"] = last + 1
 
 
 @compiled
-def drop_the_past(clock: Array, times: Array, gains: Array) -> None:
+def drop_the_past(course: Array, times: Array, gains: Array) -> None:
     """What has changed by now is free now."""
-    last = clock[0]["steps"]
-    while times[last - 1] <= clock[0]["now"]:
+    last = course[0]["steps"]
+    while times[last - 1] <= course[0]["now"]:
         gains[last - 1] += gains[last]
         last -= 1
-    times[last] = clock[0]["now"]
-    clock[0]["steps"] = last
+    times[last] = course[0]["now"]
+    course[0]["steps"] = last
 
 
 @inlined
@@ -78,58 +78,65 @@ def _first_from(times: Array, time: float, at: int) -> int:
 
 
 @inlined
-def _change_at(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> int:
+def _change_at(course: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> int:
     """From a time on, so many cores more (or, below 0, fewer) are free; returns how many steps more there are.
 
     `at` is the first step at that time or later.
     """
-    last = clock[0]["steps"]
+    last = course[0]["steps"]
     if times[at] != time:
         for k in range(last, at, -1):
             _copy(times, gains, k, k + 1)
         times[at + 1] = time
         gains[at + 1] = cores
-        clock[0]["steps"] = last + 1
+        course[0]["steps"] = last + 1
         return 1
     gains[at] += cores
     if gains[at] != 0:
         return 0
     for k in range(at, last):
         _copy(times, gains, k + 1, k)
-    clock[0]["steps"] = last - 1
+    course[0]["steps"] = last - 1
     return -1
 
 
 @inlined
-def _change(clock: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> int:
+def _change(course: Array, times: Array, gains: Array, at: int, time: float, cores: int) -> int:
     """The same for a time that is not before that of a position; returns such a position for times that are later."""
-    last = clock[0]["steps"]
+    last = course[0]["steps"]
     if time <= times[last]:
         gains[last] += cores
         return int(last)
     at = _first_from(times, time, at)
-    return at + max(0, _change_at(clock, times, gains, at, time, cores))
+    return at + max(0, _change_at(course, times, gains, at, time, cores))
 
 
 @compiled
-def take_span(clock: Array, times: Array, gains: Array, start: float, end: float, cores: int) -> None:
+def take_span(course: Array, times: Array, gains: Array, start: float, end: float, cores: int) -> None:
     """Promise cores from start to end."""
-    at = _change(clock, times, gains, clock[0]["steps"], start, -cores)
-    _change(clock, times, gains, at, end, cores)
+    at = _change(course, times, gains, course[0]["steps"], start, -cores)
+    _change(course, times, gains, at, end, cores)
 
 
 @inlined
 def _move(
-    clock: Array, times: Array, gains: Array, before: float, after: float, cores: int, near_before: int, near_after: int
+    course: Array,
+    times: Array,
+    gains: Array,
+    before: float,
+    after: float,
+    cores: int,
+    near_before: int,
+    near_after: int,
 ) -> int:
     """So many cores become free at an earlier time than before; returns a position for times later than `before`.
 
     The positions are such that the times are not before theirs.
     """
-    last = clock[0]["steps"]
+    last = course[0]["steps"]
     if after <= times[last]:
         gains[last] += cores
-        return _change(clock, times, gains, near_before, before, -cores)
+        return _change(course, times, gains, near_before, before, -cores)
     at = _first_from(times, after, near_after)
     source = _first_from(times, before, min(at, near_before))
     if times[source] == before and gains[source] == cores and times[at] != after:
@@ -138,15 +145,15 @@ def _move(
         times[at] = after
         gains[at] = cores
     else:
-        more = _change_at(clock, times, gains, source, before, -cores)
-        _change_at(clock, times, gains, at + more, after, cores)
+        more = _change_at(course, times, gains, source, before, -cores)
+        _change_at(course, times, gains, at + more, after, cores)
         source += max(0, more)
     return source
 
 
 @compiled
 def move_span(
-    clock: Array,
+    course: Array,
     times: Array,
     gains: Array,
     before: float,
@@ -160,22 +167,22 @@ def move_span(
 
     The positions are such that the times are not before theirs.
     """
-    at = _move(clock, times, gains, before, start, -cores, near_before, near_start)
-    last = clock[0]["steps"]
+    at = _move(course, times, gains, before, start, -cores, near_before, near_start)
+    last = course[0]["steps"]
     near_end = at if start + duration >= before else last
-    _move(clock, times, gains, before + duration, start + duration, cores, min(at, last), min(near_end, last))
+    _move(course, times, gains, before + duration, start + duration, cores, min(at, last), min(near_end, last))
 
 
 @compiled
 def earliest_fit(
-    clock: Array, times: Array, gains: Array, size: int, duration: float, start: float, end: float, own: float
+    course: Array, times: Array, gains: Array, size: int, duration: float, start: float, end: float, own: float
 ) -> float:
     """The earliest time from `start` on, before `end`, at which so many cores are free for so long; else `own`.
 
     `own` is when the job's present place begins: from there on its own cores are free for it; it is not before `end`.
     One branch a step, nearly always taken: whether cores suffice is a choice between two values.
     """
-    at = np.uint64(clock[0]["steps"])
+    at = np.uint64(course[0]["steps"])
     one = np.uint64(1)
     free: int = gains[at]
     while times[at - one] <= start:
@@ -194,14 +201,14 @@ def earliest_fit(
 
 
 @inlined
-def last_step_before(clock: Array, times: Array, time: float, near: int) -> int:
+def last_step_before(course: Array, times: Array, time: float, near: int) -> int:
     """The last step before a time that is later than now, and not before that of a position."""
-    return _first_from(times, time, min(near, clock[0]["steps"])) + 1
+    return _first_from(times, time, min(near, course[0]["steps"])) + 1
 
 
 @inlined
 def room_before(
-    clock: Array, times: Array, gains: Array, at: int, free: int, size: int, end: float
+    course: Array, times: Array, gains: Array, at: int, free: int, size: int, end: float
 ) -> tuple[int, bool, float]:
     """Where the room for a job begins that lasts to the end of the step at `at`: its first step, `at - 1` for none.
 
@@ -209,7 +216,7 @@ def room_before(
     that room begins, by which an earlier fit is over. The lack is followed back only for as long as the job might end
     before it. `free` is what the step has.
     """
-    last = clock[0]["steps"]
+    last = course[0]["steps"]
     while free >= size and at < last:
         free -= gains[np.uint64(at)]
         at += 1
@@ -234,14 +241,14 @@ def is_blocked_after(times: Array, gains: Array, at: int, free: int, size: int, 
 
 
 @compiled
-def give_back_time(core: Core, plan: Plan | None, job: int) -> None:
+def release_time(core: Core, plan: Plan | None, job: int) -> None:
     """A running job ends now: what it was expected to hold until later is free."""
-    if plan is None or core.clock[0]["planning"] != KEPT:
+    if plan is None or core.course[0]["planning"] != KEPT:
         return
     end = core.fate[job]["planned_end"]
-    if core.clock[0]["now"] < end:
+    if core.course[0]["now"] < end:
         # Now is behind the first step, if anything: the past is dropped before anybody looks.
-        last = core.clock[0]["steps"]
+        last = core.course[0]["steps"]
         plan.gains[last] += core.jobs[job]["size"]
-        _change(core.clock, plan.times, plan.gains, last, end, -core.jobs[job]["size"])
-        core.clock[0]["freed_until"] = max(core.clock[0]["freed_until"], end)
+        _change(core.course, plan.times, plan.gains, last, end, -core.jobs[job]["size"])
+        core.course[0]["freed_until"] = max(core.course[0]["freed_until"], end)

@@ -24,13 +24,13 @@ __all__ = [
 def arrive(core: Core, job: int) -> None:
     """A job enters the queue."""
     enqueue(core, job)
-    core.clock[0]["dirty"] = 1
+    core.course[0]["dirty"] = 1
 
 
 @compiled
 def begin_attempt(core: Core, job: int, first_row: int, row_count: int) -> None:
     """A waiting job starts now; its machines are already taken."""
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     _write_attempt(core, job, first_row, row_count, now)
     note_ending(core, job, now + core.fate[job]["estimate"])
 
@@ -44,10 +44,10 @@ def begin_when_up(core: Core, job: int, first_row: int, row_count: int, start: f
 
 @inlined
 def _write_attempt(core: Core, job: int, first_row: int, row_count: int, start: float) -> None:
-    clock, attempts = core.clock, core.attempts
+    course, attempts = core.course, core.attempts
     dequeue(core, job)
-    at = clock[0]["attempts"]
-    clock[0]["attempts"] = at + 1
+    at = course[0]["attempts"]
+    course[0]["attempts"] = at + 1
     attempts[at]["job"] = job
     attempts[at]["start"] = start
     attempts[at]["finish"] = -1.0
@@ -58,7 +58,7 @@ def _write_attempt(core: Core, job: int, first_row: int, row_count: int, start: 
     core.fate[job]["state"] = RUNNING
     end = start + min(core.jobs[job]["run_time"], core.jobs[job]["walltime"])
     if end < NEVER:  # else nobody knows yet
-        push_event(clock, core.events, end, END, job)
+        push_event(course, core.events, end, END, job)
 
 
 @compiled
@@ -70,26 +70,26 @@ def how_it_ends(core: Core, job: int) -> int:
 @compiled
 def end_attempt(core: Core, job: int, how: int) -> None:
     """A running job ends now; the caller has freed its machines."""
-    clock = core.clock
-    now = clock[0]["now"]
+    course = core.course
+    now = course[0]["now"]
     attempt = core.fate[job]["attempt"]
     core.attempts[attempt]["finish"] = now
     core.attempts[attempt]["how"] = how
     core.fate[job]["state"] = how
-    clock[0]["free"] += core.jobs[job]["size"]
+    course[0]["free"] += core.jobs[job]["size"]
     if core.fate[job]["planned_end"] < NEVER:
         forget_ending(core, job)
-    clock[0]["releases"] += 1
-    clock[0]["dirty"] = 1
+    course[0]["releases"] += 1
+    course[0]["dirty"] = 1
 
 
 @compiled
 def cancel_end(core: Core, job: int) -> None:
     """Take the end of a running job off the heap, because it is killed before."""
     events = core.events
-    for at in range(core.clock[0]["events"]):
+    for at in range(core.course[0]["events"]):
         if events[at]["subject"] == job and events[at]["order"] >> KIND_SHIFT == END:
-            drop_event(core.clock, events, at)
+            drop_event(core.course, events, at)
             return
 
 
@@ -98,7 +98,7 @@ def reject_waiting(core: Core, job: int) -> None:
     """A waiting job leaves the queue for good; jobs that depend on it need wait no longer."""
     dequeue(core, job)
     core.fate[job]["state"] = REJECTED
-    core.clock[0]["dirty"] = 1
+    core.course[0]["dirty"] = 1
 
 
 @compiled
@@ -106,8 +106,8 @@ def release_dependents(core: Core, links: Links | None, job: int) -> None:
     """A job is over: those that waited for it alone become eligible, after their think time."""
     if links is None:
         return
-    clock, chain, still_open = core.clock, links.links, links.open
-    now = clock[0]["now"]
+    course, chain, still_open = core.course, links.links, links.open
+    now = course[0]["now"]
     first = chain[job]["first"]
     for at in range(first, first + chain[job]["count"]):
         dependent = links.dependents[at]
@@ -116,7 +116,7 @@ def release_dependents(core: Core, links: Links | None, job: int) -> None:
             continue
         submit = core.jobs[dependent]["submit"]
         eligible = now + chain[dependent]["think_time"]
-        if eligible <= submit and dependent >= clock[0]["next_arrival"]:
+        if eligible <= submit and dependent >= course[0]["next_arrival"]:
             continue  # it has not been submitted yet, and may queue when it is
         still_open[dependent] = -1
-        push_event(clock, core.events, max(eligible, submit), ARRIVAL, dependent)
+        push_event(course, core.events, max(eligible, submit), ARRIVAL, dependent)

@@ -15,8 +15,20 @@ from unspool.engine.kernel.compiled import compiled, inlined
 from unspool.engine.kernel.state import NEVER, Array, Core, Order, Plan
 
 __all__ = [
-    "AREA", "F1", "F2", "F3", "F4", "GIVEN", "LONGEST", "MULTIFACTOR", "SHORTEST", "UNICEF", "WFP3", "fixed_keys",
-    "note_end", "rank",
+    "AREA",
+    "F1",
+    "F2",
+    "F3",
+    "F4",
+    "GIVEN",
+    "LONGEST",
+    "MULTIFACTOR",
+    "SHORTEST",
+    "UNICEF",
+    "WFP3",
+    "fixed_keys",
+    "rank",
+    "release_share",
 ]  # fmt: skip
 
 GIVEN, SHORTEST, LONGEST, AREA, F1, F2, F3, F4, WFP3, UNICEF, MULTIFACTOR = range(11)
@@ -48,10 +60,10 @@ def _key(core: Core, rule: Array, fixed: Array, kind: int, job: int) -> float:
         else:
             key = estimate * math.sqrt(size) + 530000.0 * arrival
     elif kind == WFP3:
-        ratio = (core.clock[0]["now"] - submit) / estimate
+        ratio = (core.course[0]["now"] - submit) / estimate
         key = -(ratio * ratio * ratio * size)
     elif kind == UNICEF:
-        wait = core.clock[0]["now"] - submit
+        wait = core.course[0]["now"] - submit
         key = -wait / (math.log2(size) * estimate) if size > 1.0 else -NEVER
     return key
 
@@ -83,21 +95,21 @@ def _change_usage(usage: Array, user: int, now: float, half_life: float, cores: 
 def _note_starts(core: Core, order: Order) -> None:
     """Count the cores of jobs that started since the last time."""
     half_life = order.rule[0]["half_life"]
-    for attempt in range(core.clock[0]["noted"], core.clock[0]["attempts"]):
+    for attempt in range(core.course[0]["noted"], core.course[0]["attempts"]):
         job = core.attempts[attempt]["job"]
         start, cores = core.attempts[attempt]["start"], core.jobs[job]["size"]
         _change_usage(order.usage, order.user[job], start, half_life, cores)
         _change_usage(order.usage, len(order.usage) - 1, start, half_life, cores)
-    core.clock[0]["noted"] = core.clock[0]["attempts"]
+    core.course[0]["noted"] = core.course[0]["attempts"]
 
 
 @compiled
-def note_end(core: Core, order: Order | None, job: int) -> None:
+def release_share(core: Core, order: Order | None, job: int) -> None:
     """A running job ends now: its user has fewer cores."""
     if order is None or order.rule[0]["kind"] != MULTIFACTOR:
         return
     _note_starts(core, order)
-    now, half_life = core.clock[0]["now"], order.rule[0]["half_life"]
+    now, half_life = core.course[0]["now"], order.rule[0]["half_life"]
     _change_usage(order.usage, order.user[job], now, half_life, -core.jobs[job]["size"])
     _change_usage(order.usage, len(order.usage) - 1, now, half_life, -core.jobs[job]["size"])
 
@@ -106,7 +118,7 @@ def note_end(core: Core, order: Order | None, job: int) -> None:
 def _multifactor(core: Core, order: Order, job: int) -> float:
     """Less than 0 by the priority that Slurm's multifactor plugin gives (classic fair share)."""
     rule, usage, user = order.rule, order.usage, order.user[job]
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     age = min((now - core.jobs[job]["submit"]) / rule[0]["longest_age"], 1.0)
     if usage[user]["as_of"] != now:  # the same for all jobs of a user, and all through an instant
         used = 0.0
@@ -128,14 +140,14 @@ def rank(core: Core, order: Order | None, shadow: Array | None, plan: Plan | Non
     """
     if order is None:
         return
-    clock, fate = core.clock, core.fate
-    if clock[0]["queued"] == 0:
-        clock[0]["next_slot"] = 0
+    course, fate = core.course, core.fate
+    if course[0]["queued"] == 0:
+        course[0]["next_slot"] = 0
         return
-    if plan is None and least_size(core) > clock[0]["free"]:
+    if plan is None and least_size(core) > course[0]["free"]:
         return
     ranked, keys = order.ranked, order.keys
-    count = list_waiting(core, clock[0]["first"], ranked)
+    count = list_waiting(core, course[0]["first"], ranked)
     if order.rule[0]["kind"] == MULTIFACTOR:
         _note_starts(core, order)
         for at in range(count):
@@ -146,19 +158,19 @@ def rank(core: Core, order: Order | None, shadow: Array | None, plan: Plan | Non
     is_fresh_first = _sort(ranked, keys, order.other_ranked, order.other_keys, count)
     if not is_fresh_first:
         ranked = order.other_ranked
-    empty_slots(core, clock[0]["first"], clock[0]["next_slot"] - 1)
+    empty_slots(core, course[0]["first"], course[0]["next_slot"] - 1)
     for at in range(count):
         fate[ranked[at]]["slot"] = at
         fill_slot(core, ranked[at])
-    clock[0]["first"] = 0
-    clock[0]["next_slot"] = count
-    clock[0]["fresh"] = 0
+    course[0]["first"] = 0
+    course[0]["next_slot"] = count
+    course[0]["fresh"] = 0
     if shadow is not None:
         shadow[0]["head"] = -1  # what was found was found of another order
     if plan is not None:
-        for at in range(clock[0]["plans"]):
+        for at in range(course[0]["plans"]):
             plan.plans[at]["slot"] = fate[plan.plans[at]["job"]]["slot"]
-        _sort_ties(plan.plans, clock[0]["plans"])
+        _sort_ties(plan.plans, course[0]["plans"])
 
 
 @compiled

@@ -27,23 +27,23 @@ def hold_picked(core: Core, place: Place | None, later: Later | None, plan: Plan
     """Keep the picked machines for a waiting job, until the end of its plan (nothing where any cores will do)."""
     if later is None or place is None:
         return
-    clock, rows, picked = core.clock, plan.rows, place.picked
+    course, rows, picked = core.course, plan.rows, place.picked
     first = -1
-    for at in range(clock[0]["picked"] - 1, -1, -1):
-        row = clock[0]["spare_plan_row"]
+    for at in range(course[0]["picked"] - 1, -1, -1):
+        row = course[0]["spare_plan_row"]
         if row >= 0:
-            clock[0]["spare_plan_row"] = rows[row]["next"]
+            course[0]["spare_plan_row"] = rows[row]["next"]
         else:
-            row = clock[0]["plan_rows"]
-            clock[0]["plan_rows"] = row + 1
+            row = course[0]["plan_rows"]
+            course[0]["plan_rows"] = row + 1
         rows[row]["first"] = picked[at]["first"]
         rows[row]["last"] = picked[at]["last"]
         rows[row]["units"] = picked[at]["units"]
         rows[row]["next"] = first
         first = row
     plan.held[job]["row"] = first
-    insert_ending(plan.ends, clock[0]["plan_ends"], end, core.jobs[job]["size"], job)
-    clock[0]["plan_ends"] += 1
+    insert_ending(plan.ends, course[0]["plan_ends"], end, core.jobs[job]["size"], job)
+    course[0]["plan_ends"] += 1
 
 
 @compiled
@@ -51,15 +51,15 @@ def let_go(core: Core, later: Later | None, plan: Plan, job: int) -> None:
     """Give up the machines that a waiting job's plan holds."""
     if later is None:
         return
-    clock, rows = core.clock, plan.rows
+    course, rows = core.course, plan.rows
     row = plan.held[job]["row"]
     while row >= 0:
         following = rows[row]["next"]
-        rows[row]["next"] = clock[0]["spare_plan_row"]
-        clock[0]["spare_plan_row"] = row
+        rows[row]["next"] = course[0]["spare_plan_row"]
+        course[0]["spare_plan_row"] = row
         row = following
-    remove_ending(plan.ends, clock[0]["plan_ends"], core.fate[job]["planned_end"], job)
-    clock[0]["plan_ends"] -= 1
+    remove_ending(plan.ends, course[0]["plan_ends"], core.fate[job]["planned_end"], job)
+    course[0]["plan_ends"] -= 1
 
 
 @compiled
@@ -85,18 +85,18 @@ def _pick_held(core: Core, place: Place, plan: Plan, job: int) -> None:
         picked[count]["units"] = rows[row]["units"]
         count += 1
         row = rows[row]["next"]
-    core.clock[0]["picked"] = count
+    core.course[0]["picked"] = count
 
 
 @compiled
 def next_end(core: Core, plan: Plan, time: float) -> float:
     """The first time after `time` at which a running job or a plan is taken to end."""
     earliest = NEVER
-    for at in range(core.clock[0]["running"] - 1, -1, -1):
+    for at in range(core.course[0]["running"] - 1, -1, -1):
         if core.running[at]["time"] > time:
             earliest = core.running[at]["time"]
             break
-    for at in range(core.clock[0]["plan_ends"] - 1, -1, -1):
+    for at in range(core.course[0]["plan_ends"] - 1, -1, -1):
         if plan.ends[at]["time"] > time:
             earliest = min(earliest, plan.ends[at]["time"])
             break
@@ -121,13 +121,13 @@ def _machines_fit_from(core: Core, place: Place, later: Later, plan: Plan, own: 
     order; at each, what is given back is added before what is taken is subtracted, and the least of each machine
     is kept.
     """
-    clock, running, plans, ends = core.clock, core.running, plan.plans, plan.ends
+    course, running, plans, ends = core.course, core.running, plan.plans, plan.ends
     end = start + core.fate[job]["estimate"]
     clear_later(core, place.machines, later)
-    run = clock[0]["running"] - 1
-    ending = clock[0]["plan_ends"] - 1
+    run = course[0]["running"] - 1
+    ending = course[0]["plan_ends"] - 1
     beginning = 0
-    planned = clock[0]["plans"]
+    planned = course[0]["plans"]
     inside = False
     while True:
         gives_run = running[run]["time"] if run >= 0 else NEVER
@@ -156,7 +156,7 @@ def _machines_fit_from(core: Core, place: Place, later: Later, plan: Plan, own: 
 @inlined
 def _keep_all_levels(core: Core, place: Place, later: Later) -> None:
     """The window begins: what is free on top now is the least so far."""
-    for at in range(core.clock[0]["touched"]):
+    for at in range(core.course[0]["touched"]):
         machine = place.machines[at]["touched"]
         for resource in range(later.gain.shape[1]):
             later.gain[machine, resource] = later.level[machine, resource]
@@ -220,8 +220,8 @@ def room_to_plan(core: Core, place: Place | None, later: Later | None, plan: Pla
     """Whether the arrays of conservative backfilling hold what one round can add at the most."""
     if plan is None:
         return True
-    queued = core.clock[0]["queued"]
-    if steps_to_plan(core.clock) > len(plan.times) or queued > len(plan.plans):
+    queued = core.course[0]["queued"]
+    if steps_to_plan(core.course) > len(plan.times) or queued > len(plan.plans):
         return False
     if later is None:
         return True

@@ -1,22 +1,23 @@
 """Waiting jobs in the scheduler's order, indexed so that a backfill scan never reads a job that cannot start.
 
 A job's slot is its place in the order of all jobs, fixed before the run; where the order changes while jobs wait,
-`engine/jobs/order.py` deals slots anew. The slots in use are a bitset
-(`engine/kernel/bitset.py`); each of its words, on every level, also knows the least size below it and, for each class of
-sizes, the least estimate of a job of that class or a narrower one. A question such as "the next job with size <= free
-and (size <= extra or now + estimate <= shadow)" skips every word whose minima already say no; the class keeps a short
+`engine/jobs/order.py` deals slots anew. The slots in use are a bitset (`engine/kernel/bitset.py`). Each of its words,
+on every level, also knows the least size below it and, for each class of sizes, the least estimate of a job of that
+class or a narrower one. A question such as "the next job with size <= free and (size <= extra or now + estimate <=
+shadow)" skips every word whose minima already say no; the class keeps a short
 job that is too large from hiding behind a small one that is too long. `now + estimate <= shadow` is written so, never
 `estimate <= shadow - now`: rounding is then monotone and skipping is exact. Policies that never ask so have no minima
-kept for them (`has_minima` of the clock).
+kept for them (`has_minima` of the course).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from unspool.engine.jobs.records import CLASSES
 from unspool.engine.kernel.bitset import WORD, lowest
 from unspool.engine.kernel.compiled import compiled, inlined
-from unspool.engine.kernel.state import CLASSES, NEVER, QUEUED, Array, Core
+from unspool.engine.kernel.state import NEVER, QUEUED, Array, Core
 
 __all__ = [
     "dequeue", "empty_slots", "enqueue", "fill_slot", "first_waiting", "least_size", "list_fresh", "list_waiting",
@@ -40,27 +41,27 @@ def _class_of(size: int) -> int:
 @compiled
 def enqueue(core: Core, job: int) -> None:
     """A job joins the queue, in its slot; where the order changes with time, behind the others until all are ranked."""
-    clock, fate = core.clock, core.fate
-    if clock[0]["next_slot"] >= 0:
-        if clock[0]["next_slot"] == len(core.waiting):
+    course, fate = core.course, core.fate
+    if course[0]["next_slot"] >= 0:
+        if course[0]["next_slot"] == len(core.waiting):
             _close_gaps(core)
-        fate[job]["slot"] = clock[0]["next_slot"]
-        clock[0]["next_slot"] += 1
+        fate[job]["slot"] = course[0]["next_slot"]
+        course[0]["next_slot"] += 1
     fate[job]["state"] = QUEUED
     fate[job]["planned_end"] = _NEW
-    clock[0]["queued"] += 1
+    course[0]["queued"] += 1
     slot = fate[job]["slot"]
-    if slot < clock[0]["first"]:
-        clock[0]["first"] = slot
-    if slot < clock[0]["fresh"]:
-        clock[0]["fresh"] = slot
+    if slot < course[0]["first"]:
+        course[0]["first"] = slot
+    if slot < course[0]["fresh"]:
+        course[0]["fresh"] = slot
     _fill(core, job)
 
 
 @compiled
 def _close_gaps(core: Core) -> None:
     """Slots have run out, because jobs joined the queue more than once: move all to the front, in their order."""
-    clock = core.clock
+    course = core.course
     slot = next_waiting(core, 0)
     count = 0
     while slot >= 0:
@@ -70,10 +71,10 @@ def _close_gaps(core: Core) -> None:
         fill_slot(core, job)
         count += 1
         slot = next_waiting(core, slot + 1)
-    clock[0]["next_slot"] = count
-    clock[0]["first"] = 0 if count > 0 else len(core.waiting)
-    clock[0]["fresh"] = clock[0]["first"]
-    clock[0]["releases"] += 1  # what was found out of slots no longer holds
+    course[0]["next_slot"] = count
+    course[0]["first"] = 0 if count > 0 else len(core.waiting)
+    course[0]["fresh"] = course[0]["first"]
+    course[0]["releases"] += 1  # what was found out of slots no longer holds
 
 
 @compiled
@@ -101,7 +102,7 @@ def _fill(core: Core, job: int) -> None:
         word = base + (at >> _SHIFT)
         before = tree[word]["bits"]
         tree[word]["bits"] = before | (1 << (at & _MASK))
-        if core.clock[0]["has_minima"] == 0:
+        if core.course[0]["has_minima"] == 0:
             if before != 0:
                 return  # every level above knows the word
         elif before == 0:
@@ -129,14 +130,14 @@ def waits_at(core: Core, slot: int) -> bool:
 @inlined
 def dequeue(core: Core, job: int) -> None:
     """Take a job out of its slot."""
-    clock = core.clock
+    course = core.course
     slot = core.fate[job]["slot"]
-    clock[0]["queued"] -= 1
+    course[0]["queued"] -= 1
     _empty(core, slot)
-    if slot == clock[0]["first"]:
-        clock[0]["first"] = len(core.waiting)
-        if clock[0]["queued"] > 0:
-            clock[0]["first"] = slot + 1 if waits_at(core, slot + 1) else next_waiting(core, slot + 1)
+    if slot == course[0]["first"]:
+        course[0]["first"] = len(core.waiting)
+        if course[0]["queued"] > 0:
+            course[0]["first"] = slot + 1 if waits_at(core, slot + 1) else next_waiting(core, slot + 1)
 
 
 @compiled
@@ -158,7 +159,7 @@ def empty_slots(core: Core, first: int, last: int) -> None:
 @inlined
 def _empty(core: Core, slot: int) -> None:
     """Take a slot out of the index."""
-    if core.clock[0]["has_minima"] == 0:
+    if core.course[0]["has_minima"] == 0:
         _unmark(core.words, len(core.waiting), slot)
     else:
         _clear(core.waiting, core.words, slot)
@@ -251,7 +252,7 @@ def _renew_node(tree: Array, word: int, first: int) -> None:
 @compiled
 def first_waiting(core: Core) -> int:
     """The slot of the head of the queue, or -1."""
-    return core.clock[0]["first"] if core.clock[0]["queued"] > 0 else -1
+    return core.course[0]["first"] if core.course[0]["queued"] > 0 else -1
 
 
 @inlined
@@ -264,7 +265,7 @@ def least_size(core: Core) -> int:
 def next_fitting(core: Core, slot: int, free: int, extra: int, shadow: float) -> int:
     """The next slot, from `slot` on, whose job has size <= free and (size <= extra or ends by the shadow), or -1."""
     waiting, tree = core.waiting, core.words
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     widest = _class_of(free)
     members = len(waiting)
     level = 0
@@ -334,7 +335,7 @@ def list_waiting(core: Core, slot: int, jobs: Array) -> int:
 def list_fresh(core: Core, jobs: Array, forget: bool) -> int:
     """Write the jobs that joined the queue since they were last forgotten into `jobs`; returns how many there were."""
     count = 0
-    slot = core.clock[0]["fresh"]
+    slot = core.course[0]["fresh"]
     while slot < len(core.waiting):
         slot = next_waiting(core, slot)
         if slot < 0:
@@ -348,5 +349,5 @@ def list_fresh(core: Core, jobs: Array, forget: bool) -> int:
                 core.fate[job]["planned_end"] = _SEEN
         slot += 1
     if forget:
-        core.clock[0]["fresh"] = len(core.waiting)
+        core.course[0]["fresh"] = len(core.waiting)
     return count

@@ -15,7 +15,7 @@ __all__ = ["start_by_count", "start_on_each", "start_on_picked"]
 def start_by_count(core: Core, place: Place | None, job: int) -> None:
     """Start a job that fits by its number of cores: on a pool, or on machines of which any will do."""
     if place is None:
-        core.clock[0]["free"] -= core.jobs[job]["size"]
+        core.course[0]["free"] -= core.jobs[job]["size"]
         begin_attempt(core, job, 0, 0)
     else:
         place_units(core, place, place.free, place.licence, core.jobs[job]["shape"], False)
@@ -25,7 +25,7 @@ def start_by_count(core: Core, place: Place | None, job: int) -> None:
 @compiled
 def start_on_picked(core: Core, place: Place, job: int) -> None:
     """Start a job on the machines that were picked for it."""
-    count = core.clock[0]["picked"]
+    count = core.course[0]["picked"]
     first_row = take_picked(core, place, job)
     begin_attempt(core, job, first_row, count)
 
@@ -56,6 +56,6 @@ def start_on_each(core: Core, place: Place, job: int, machines: Array) -> bool:
             picked[count]["last"] = machine
             picked[count]["units"] = 1
             count += 1
-    core.clock[0]["picked"] = count
+    core.course[0]["picked"] = count
     start_on_picked(core, place, job)
     return True

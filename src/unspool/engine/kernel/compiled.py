@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
@@ -25,17 +26,19 @@ R = TypeVar("R")
 
 MORE_CODE = "UNSPOOL_MORE_CODE"
 """The environment variable with another folder of machine code, which is read and never written."""
-_PACKAGE = Path(__file__).resolve().parent.parent
-_COMPILED_FOLDERS = ("engine", "policies", "simulation")
+_PACKAGE = Path(__file__).resolve().parents[2]
+_DECORATED = re.compile(rb"^@(compiled|inlined|unlocked)$", re.MULTILINE)
 
 
 def source_digest(package: Path = _PACKAGE) -> str:
-    """A digest of all sources that hold compiled functions, and of the versions of Numba and of its compiler."""
+    """A digest of all that compiled functions may depend on: Numba, its compiler, and every folder that holds one."""
+    sources = {source.relative_to(package): source.read_bytes() for source in package.rglob("*.py")}
+    folders = {path.parts[0] for path, content in sources.items() if _DECORATED.search(content)}
     digest = hashlib.sha256(f"{version('numba')} {version('llvmlite')}".encode())
-    for folder in _COMPILED_FOLDERS:
-        for source in sorted((package / folder).rglob("*.py")):
-            digest.update(source.relative_to(package).as_posix().encode())
-            digest.update(source.read_bytes())
+    for path, content in sorted(sources.items()):
+        if path.parts[0] in folders:
+            digest.update(path.as_posix().encode())
+            digest.update(content)
     return digest.hexdigest()[:16]
 
 

@@ -12,18 +12,52 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.engine.programs.mpi import Mpi
-
 __all__ = [
-    "ACTIVITY", "ATTEMPT", "BESIDE", "BUNDLE", "CHANGE", "CLASSES", "CLOCK", "COMPLETED", "CROWD", "DECIDE", "DEFER",
-    "DOMAIN", "DONE", "DUE", "ELASTIC", "ENDING", "EVENT", "FAILED", "FATE", "FLUID", "FRAME", "GUESS", "HELD", "HOLD",
-    "INSTANCE", "JOB", "KEEP", "KEPT", "KILL", "KILLED", "KIND", "LETTER", "LINK", "LOAD", "LOST", "LOT", "MACHINE",
-    "METER", "MOVE", "NEVER", "NODE", "NOTED", "NOT_NEEDED", "ON_LOSS", "OUTAGES", "PAUSE", "PLAN", "PLAN_ROW",
-    "PREDICT", "PROGRAM", "QUEUED", "QUOTA", "REJECTED", "REQUEUE", "RESOURCE", "RESUME", "ROOM", "ROW", "RULE",
-    "RUNNING", "SAID", "SEAT", "SHADOW", "SHAPE", "SHARING", "SIZES", "SPOILT", "STALLED", "TIMED_OUT", "UNSEEN",
-    "UNTIL", "USAGE", "WAITING", "WAY", "WORD", "Array", "Core", "Elastic", "Fluid", "Guess", "Later", "Links", "Meter",
-    "Order", "Outage", "Place", "Plan", "Routes", "Sharing", "State", "longer",
-]  # fmt: skip
+    "COMPLETED",
+    "COURSE",
+    "DECIDE",
+    "DEFER",
+    "DONE",
+    "FAILED",
+    "KEEP",
+    "KEPT",
+    "KILL",
+    "KILLED",
+    "LOST",
+    "NEVER",
+    "NOT_NEEDED",
+    "OUTAGES",
+    "PAUSE",
+    "PREDICT",
+    "QUEUED",
+    "REJECTED",
+    "REQUEUE",
+    "RESUME",
+    "ROOM",
+    "RUNNING",
+    "SPOILT",
+    "STALLED",
+    "TIMED_OUT",
+    "UNSEEN",
+    "UNTIL",
+    "Array",
+    "Core",
+    "Elastic",
+    "Fluid",
+    "Guess",
+    "Later",
+    "Links",
+    "Meter",
+    "Mpi",
+    "Order",
+    "Outage",
+    "Place",
+    "Plan",
+    "Routes",
+    "Sharing",
+    "State",
+    "longer",
+]
 
 
 Array = np.ndarray[Any, Any]
@@ -37,41 +71,45 @@ UNSEEN, QUEUED, RUNNING, REJECTED, COMPLETED, TIMED_OUT, KILLED, LOST, FAILED = 
 # What becomes of jobs whose machine is lost: they wait again, are given up, resume from a checkpoint, or run on.
 REQUEUE, KILL, RESUME, KEEP = 0, 1, 2, 3
 
+
 # Profile and plans of conservative backfilling: to be made anew; up to date; or nobody waits, and no profile is kept.
 SPOILT, KEPT, NOT_NEEDED = 0, 1, 2
 
 NEVER = float("inf")
 
-CLOCK = np.dtype(
+# How far a run is, and what its loop was told: one row.
+COURSE = np.dtype(
     [
+        # Time.
         ("now", "f8"),
-        ("free", "i8"),  # cores, over all machines
-        ("next_arrival", "i8"),  # position in `jobs` of the next job to arrive
-        ("dirty", "i8"),  # 1: something happened at this instant that a scheduler has not seen
-        ("releases", "i8"),  # counts everything that can make room: ends, kills
-        ("sequence", "i8"),
-        ("deferred", "i8"),  # which deferred decisions are due
-        ("pause_at", "i8"),  # number of attempts at which a compiled run comes up for air
-        ("queued", "i8"),
-        ("first", "i8"),  # slot of the head of the queue; past the last slot where nobody waits
-        ("fresh", "i8"),  # least queue slot that was filled since the scheduler last looked
-        (
-            "has_minima",
-            "i8",
-        ),  # 1: somebody asks for the next job that fits, so the words of the queue know their minima
-        ("next_slot", "i8"),  # where the order changes with time: the slot of the next arrival; else -1
-        ("next_change", "i8"),  # position in the list of machines that are lost or come back
         ("until", "f8"),  # a run stops before the first instant after this
+        ("instant", "f8"),  # amid which Python has a turn,
+        ("amid", "i8"),  # 1: it has; 2: amid machines that stop at it
+        ("second", "i8"),  # on the wall clock, when Python last had a turn
+        ("pause_at", "i8"),  # number of attempts at which a compiled run returns to Python for a moment
         ("stalled", "i8"),  # decisions at one instant that changed nothing for any job:
         ("stalled_at", "f8"),  # at this instant,
         ("stalled_with", "i8"),  # with this count of what jobs did
-        ("amid", "i8"),  # 1: Python has a turn amid an instant, 2: amid machines that stop at it
-        ("instant", "f8"),  # that instant
-        ("second", "i8"),  # on the wall clock, when it last had a turn
-        ("noted", "i8"),  # attempts whose start is counted in the usage of their users
-        ("events", "i8"),
-        ("running", "i8"),
+        # What a scheduler has to see.
+        ("dirty", "i8"),  # 1: something happened at this instant that a scheduler has not seen
+        ("releases", "i8"),  # counts everything that can make room: ends, kills
+        ("deferred", "i8"),  # which deferred decisions are due
+        # How many records of each array are in use.
+        ("next_arrival", "i8"),  # of `jobs`: position of the next job to arrive
         ("attempts", "i8"),
+        ("events", "i8"),
+        ("sequence", "i8"),  # events that ever were
+        ("running", "i8"),
+        ("noted", "i8"),  # attempts whose start is counted in the usage of their users
+        ("next_change", "i8"),  # position in the list of machines that are lost or come back
+        # The queue.
+        ("queued", "i8"),
+        ("first", "i8"),  # slot of the head of the queue; past the last slot where nobody waits
+        ("fresh", "i8"),  # least queue slot that was filled since the scheduler last looked
+        ("next_slot", "i8"),  # where the order changes with time: the slot of the next arrival; else -1
+        ("has_minima", "i8"),  # 1: somebody asks for the next job that fits, so words of the queue know their minima
+        # Machines.
+        ("free", "i8"),  # cores, over all machines
         ("rows", "i8"),
         ("picked", "i8"),
         ("selection", "i8"),
@@ -79,7 +117,7 @@ CLOCK = np.dtype(
         ("watched", "i8"),  # shape of the blocked head, of which the units that fit now are kept count of; -1: none
         ("watched_units", "i8"),
         ("touched", "i8"),  # machines in the list of those that differ later
-        # Conservative.
+        # Conservative backfilling.
         ("planning", "i8"),  # whether profile and plans are kept
         ("in_queue_order", "i8"),  # 1: plans move forward in queue order, not in that of their starts
         ("steps", "i8"),  # where the step of now stands in the profile
@@ -92,399 +130,11 @@ CLOCK = np.dtype(
     align=True,
 )
 
-SHADOW = np.dtype(
-    [
-        # Found at the last full look; true while the head and `releases` are the same.
-        ("head", "i8"),
-        ("releases", "i8"),
-        ("attempts", "i8"),
-        ("time", "f8"),  # -1: not computed
-        ("extra", "i8"),
-        ("units", "i8"),  # of the head that fit on machines at that time
-    ],
-    align=True,
-)
-
-JOB = np.dtype(
-    [
-        ("submit", "f8"),
-        ("run_time", "f8"),
-        ("walltime", "f8"),  # limit that is enforced; infinite where none is
-        ("size", "i8"),  # cores in all
-        ("shape", "i8"),
-    ],
-    align=True,
-)
-
-FATE = np.dtype(
-    [
-        ("estimate", "f8"),
-        ("planned_end", "f8"),  # when a running job is taken to end, or a waiting one that has a plan
-        ("attempt", "i8"),
-        ("state", "i8"),
-        ("slot", "i8"),  # place in the queue's order
-    ],
-    align=True,
-)
-
-ATTEMPT = np.dtype(
-    [("job", "i8"), ("start", "f8"), ("finish", "f8"), ("how", "i8"), ("first_row", "i8"), ("row_count", "i8")],
-    align=True,
-)
-
-EVENT = np.dtype([("time", "f8"), ("order", "i8"), ("subject", "i8")], align=True)
-WAITING = np.dtype([("estimate", "f8"), ("size", "i8"), ("job", "i8")], align=True)
-CLASSES = 6  # of sizes in the queue's index: up to 3, 7, 15, 31, 63, and any; a word then fills a cache line
-WORD = np.dtype([("bits", "i8"), ("size", "i8"), ("least", "f8", (CLASSES,))], align=True)
-ENDING = np.dtype([("time", "f8"), ("size", "i8"), ("job", "i8")], align=True)
-PLAN = np.dtype([("start", "f8"), ("estimate", "f8"), ("size", "i8"), ("slot", "i8"), ("job", "i8")], align=True)
-MACHINE = np.dtype(
-    [
-        ("group", "i8"),
-        ("mark", "i8"),  # 1: this machine stands in the list of touched ones
-        ("touched", "i8"),  # that list: row k holds the k-th touched machine
-        ("now", "i8"),  # units of the watched shape that fit now,
-        ("later", "i8"),  # and for EASY at the shadow time, where the machine is touched
-        ("fit", "i8"),  # selection: units that fit, units given,
-        ("given", "i8"),
-        ("order", "i8"),  # and the k-th machine to try
-        ("domain", "i8"),  # which part of the network it is in
-    ],
-    align=True,
-)
-DOMAIN = np.dtype(
-    [
-        ("room", "i8"),  # selection: units that fit in this part of the network,
-        ("taken", "i8"),  # and how many of them a job takes
-        ("load", "i8"),  # units here of running jobs that are elsewhere too: they use what leads out of it
-    ],
-    align=True,
-)
-SHAPE = np.dtype(
-    [
-        ("units", "i8"),
-        ("distinct", "i8"),  # 1: each unit on a machine of its own
-        ("cores", "i8"),  # a unit's
-        ("partition", "i8"),
-        ("plain", "i8"),  # 1: asks for cores only and no licence
-        ("failed", "i8"),  # value of `releases` at which it last found no room
-        ("refused", "i8"),  # value of `releases` + `attempts` at which it would last have delayed the head
-        ("parts", "i8"),  # of the network that it may be in at the most
-        ("local", "i8"),  # 1: that is one, however machines are chosen
-    ],
-    align=True,
-)
-ROW = np.dtype([("first", "i4"), ("last", "i4"), ("units", "i4")])
-HELD = np.dtype([("start", "f8"), ("row", "i8")], align=True)  # of a job's plan: when, and the first row of machines
-PLAN_ROW = np.dtype([("first", "i8"), ("last", "i8"), ("units", "i8"), ("next", "i8")], align=True)
-LINK = np.dtype([("think_time", "f8"), ("first", "i8"), ("count", "i8"), ("open", "i8")], align=True)
-
-
-RULE = np.dtype(
-    [
-        ("kind", "i8"),
-        ("first_submit", "f8"),
-        ("age", "f8"),  # weights of multifactor,
-        ("fair_share", "f8"),
-        ("longest_age", "f8"),  # and its times
-        ("half_life", "f8"),
-    ],
-    align=True,
-)
-USAGE = np.dtype(
-    [
-        ("decayed", "f8"),
-        ("since", "f8"),
-        ("cores", "i8"),
-        ("share", "f8"),
-        ("fair_share", "f8"),  # the factor,
-        ("as_of", "f8"),  # when it was computed
-    ],
-    align=True,
-)
-GUESS = np.dtype([("kind", "i8")], align=True)
-CHANGE = np.dtype([("time", "f8"), ("machine", "i8"), ("step", "i8")], align=True)  # +1 it is lost, -1 it comes back
-ON_LOSS = np.dtype([("fate", "i8"), ("checkpoint", "f8"), ("most", "i8"), ("known_until", "f8")], align=True)
-
-# Machines that are brought up and down.
-ELASTIC = np.dtype(
-    [
-        ("machines", "i8"),  # that there are or were: those of the platform, then instances in the order of their start
-        ("fixed", "i8"),  # how many of them belong to the platform
-        ("live", "i8"),  # instances
-        ("changes", "i8"),  # of the load of machines, counted
-        ("short", "i8"),  # machines of a job for which an array had no room,
-        ("resume", "i8"),  # and where the round of decisions goes on that it broke off
-        ("boot", "f8"),
-        ("idle", "f8"),
-        ("frequency", "f8"),  # of ticks; 0: jobs are placed at once
-        ("epoch", "f8"),  # where the workload's origin lies on the clock that ticks are whole multiples on
-        ("tick", "f8"),  # when the next one is due; in the past: none is
-        ("ticked", "f8"),  # when the last one was,
-        ("has_new", "i8"),  # and whether a job has found no room since
-        ("shares", "i8"),  # 1: several jobs may be on one machine
-        ("reclaims", "f8"),  # rate, per minute
-        ("retries", "i8"),  # reclaims after which a job goes on demand; with 0 it begins there
-        ("checkpoint", "f8"),  # run time between two; 0: none are made
-        ("seed", "u8"),
-        ("looked", "i8"),  # value of `releases` when all waiting jobs were last looked at
-        ("may_start", "i8"),  # 1: instances can be started at all
-        ("starved", "i8"),  # by its number from 1, the job that limits leave without machines; 0: none
-        ("kept", "i8"),  # by its number from 1, an idle machine that is kept for a job that waits still; 0: none
-        ("guesses", "i8"),  # 1: a predictor says how long jobs run, and so which are spot jobs
-        ("binds", "i8"),  # 1: jobs are bound to machines that still boot; 0: a machine is there when it is up
-        ("placement", "i8"),  # how machines are chosen for jobs that are bound to them, by `engine/cloud/instances.py`
-        ("core_usd", "f8", (2,)),  # the least price of a core for an hour, on demand and on spot
-        ("room_share", "f8"),  # how much of that a core is worth that a new machine has left over,
-        ("wait_usd", "f8"),  # what it is worth that a job waits an hour less,
-        ("idle_usd", "f8"),  # and the price of an hour of a machine that is kept for `idle`; 0: all are
-    ],
-    align=True,
-)
-KIND = np.dtype(
-    [
-        ("vcpus", "i8"),
-        ("quota", "i8"),  # of its family
-        ("group", "i8"),
-        ("rank", "i8", (2,)),  # where its machines stand among others, on demand and on spot: the lower, the sooner
-        ("usd", "f8", (2,)),  # for an hour, on demand and on spot; infinite: not sold so
-    ],
-    align=True,
-)
-QUOTA = np.dtype([("instances", "i8"), ("vcpus", "i8"), ("most_instances", "i8"), ("most_vcpus", "i8")], align=True)
-INSTANCE = np.dtype(
-    [
-        ("kind", "i8"),  # -1: a machine of the platform
-        ("plan", "i8"),
-        ("start", "f8"),
-        ("up", "f8"),
-        ("stop", "f8"),  # -1: it is live
-        ("reclaimed", "i8"),
-        ("job", "i8"),  # that it was started for
-        ("empty_since", "f8"),
-        ("stop_armed", "i8"),  # 1: an idle stop is on the heap; 2: it is kept for a job that waits
-        ("next_kept", "i8"),  # another of those that are kept, by its number from 1; 0: none
-        ("hold", "i8"),  # the first of the rows that hold it, -1 for none
-        ("rank", "i8"),
-        ("usd", "f8"),  # for an hour; 0 for a machine of the platform
-        ("idle", "f8"),  # how long it is kept without a job
-        ("ends", "f8"),  # when the last of the jobs that hold it is expected to end
-    ],
-    align=True,
-)
-SIZES = 8  # classes of free cores in the index of machines: 1, 2, 4, … 128 and more
-NODE = np.dtype(
-    [
-        ("parent", "i8"),
-        ("left", "i8"),
-        ("right", "i8"),
-        ("tree", "i8"),  # -1: in none
-        ("priority", "i8"),
-        ("rank", "i8"),
-        ("fullness", "f8"),
-        ("changed", "i8"),
-        ("gpus", "f8"),  # the most that is free below,
-        ("memory", "f8", (SIZES,)),  # and of machines with so many free cores the most memory
-    ],
-    align=True,
-)
-HOLD = np.dtype([("job", "i8"), ("next", "i8"), ("before", "i8")], align=True)
-LOT = np.dtype(
-    [
-        ("plan", "i8"),
-        ("spot_below", "f8"),  # a job that is expected to run shorter, in seconds, is a spot job; 0: it never is
-        ("losses", "i8"),
-        ("waits", "i8"),  # 1: it found no room, and waits until something changes or for a tick
-        ("burst_at", "f8"),  # from when on instances may be used, or started, for it
-        ("own", "i8"),  # live instances that were started for it
-        ("pack", "i8"),  # its place in the order of packing
-        ("line", "i8"),  # of the log,
-        ("drawn", "i8"),  # and how many spot instances were started for it
-        ("ends", "f8"),  # when it is expected to end, from its placing on
-    ],
-    align=True,
-)
-
-# Work that shares processors and links.
-SHARING = np.dtype(
-    [
-        ("clean", "i8"),  # 1: without the two side effects of SimGrid's rounds
-        ("has_fat", "i8"),  # 1: some links are fat
-        ("gamma", "f8"),  # bytes that a flow may have on the way, which bounds it where latency is long
-        ("hosts", "i8"),  # resources and bundles below this are hosts, the others links
-        ("slots", "i8"),  # of activities that were ever in use,
-        ("spare", "i8"),  # and the first of those given back, -1 for none
-        ("top", "i8"),  # elements that were ever in use
-        ("due", "i8"),  # entries of the heap
-        ("dirty", "i8"),  # components whose rates are out of date
-        ("flows", "i8"),  # activities that share now,
-        ("in_use", "i8"),  # and their elements
-        ("mark", "i8"),  # counts searches, so that nothing need be unmarked
-        ("endless", "i8"),  # 1: rounds on fat links did not end
-        ("settled", "i8"),  # how many of the dirty have their rates, where Python has a turn before all do:
-        ("phase", "i8"),  # how the next of them is being shared out, 0: not yet,
-        ("rounds", "i8"),  # after so many rounds,
-        ("open", "i8"),  # with so many members that still rise,
-        ("listed", "i8"),  # bundles that they share,
-        ("listed_fat", "i8"),  # and fat links
-        ("work", "i8"),  # members and bundles that rounds came by since the last look at the clock
-        ("second", "i8"),  # on the wall clock, when Python last had a turn
-        ("touched", "i8"),  # links that the task in the making uses
-        ("latency", "f8"),  # of the task in the making,
-        ("window", "f8"),  # and the largest latency x bytes of its flows
-        ("bin_s", "f8"),  # how wide the bins of what is used are, 0 where that is not written down,
-        ("use_from", "f8"),  # and when they begin
-    ],
-    align=True,
-)
-RESOURCE = np.dtype(
-    [
-        ("speed", "f8"),  # of one core
-        ("cores", "f8"),
-        ("is_fat", "i8"),  # 1: each user may have all of it
-        ("bundle", "i8"),  # where it is dealt out,
-        ("lane", "i8"),  # and in which lane
-    ],
-    align=True,
-)
-# A host with up to three links of its own, which are dealt out at once, or another link; the host is in the first lane.
-BUNDLE = np.dtype(
-    [
-        ("first", "i8"),  # element on it, -1 for none
-        ("is_fat", "i8"),  # 1: a fat link, alone
-        ("least", "f8"),  # in the rounds: of a fat one the least that a user takes
-        ("mark", "i8"),  # the search that last came by,
-        ("seen", "i8"),  # that for parts which last did, with the lanes in which it did,
-        ("spot", "i8"),  # and the first element here of the task in the making
-    ],
-    align=True,
-)
-ACTIVITY = np.dtype(
-    [
-        ("kind", "i8"),
-        ("owner", "i8"),
-        ("left", "f8"),  # fraction still to be done at `since`
-        ("since", "f8"),
-        ("rate", "f8"),
-        ("end", "f8"),
-        ("bound", "f8"),
-        ("wire_bound", "f8"),  # the part of it that does not depend on the speed of hosts
-        ("step", "f8"),  # in the rounds: by how much its rate rose last
-        ("worth", "f8"),  # what its rate is multiplied by where rates rise together to a level; 0: it shares in rounds
-        ("element", "i8"),  # the first; first those of shared bundles, then of fat links
-        ("shared", "i8"),
-        ("elements", "i8"),
-        ("is_plain", "i8"),  # 1: no resource stands twice among them
-        ("leader", "i8"),  # of its component, which is a ring
-        ("next", "i8"),
-        ("before", "i8"),
-        ("size", "i8"),  # of the leader: members of the component,
-        ("gone", "i8"),  # those that left since it was last searched for parts,
-        ("dirty", "i8"),
-        ("place", "i8"),  # and its place in the heap, -1: in none
-        ("mark", "i8"),
-    ],
-    align=True,
-)
-# Elements on one bundle; of each, the lanes in which it weighs something, as bits.
-BESIDE = np.dtype([("activity", "i8"), ("next", "i8"), ("before", "i8"), ("lanes", "i8")], align=True)
-DUE = np.dtype([("time", "f8"), ("activity", "i8")], align=True)
-CROWD = np.dtype(
-    [
-        ("executors", "i8"),
-        ("squares", "i8"),  # of executors on a host, summed over hosts
-        ("out", "f8"),  # the largest latency of a way out of a host, -1 before the first,
-        ("home", "f8"),  # and of one home
-        ("pair_out", "f8"),  # the two, out of a host and home to another, that are the largest together
-        ("pair_home", "f8"),
-    ],
-    align=True,
-)
-WAY = np.dtype([("first", "i8"), ("count", "i8"), ("latency", "f8")], align=True)  # part of a route, as links
-
-# What jobs do once they run.
-FLUID = np.dtype(
-    [
-        ("launched", "i8"),  # attempts whose jobs have begun to do what they do
-        ("steps", "i8"),  # of jobs
-        ("strict", "i8"),  # 1: a delay that ends with the walltime is cut by it, as in Batsim
-        ("slots", "i8"),  # of frames that were ever in use,
-        ("spare", "i8"),  # and the first of those given back, -1 for none
-        ("todo", "i8"),  # moves that are to be made
-        ("leaves", "i8"),  # the most activities that one job can have at once,
-        ("nodes", "i8"),  # frames that it can need,
-        ("elements", "i8"),  # and elements of a task
-        ("said", "i8"),  # messages of jobs,
-        ("letters", "i8"),  # and messages to them
-        ("seated", "i8"),  # executors that were mapped
-        ("stuck", "i8"),  # a job whose task has no way between two of its hosts; -1: none has
-    ],
-    align=True,
-)
-PROGRAM = np.dtype(
-    [
-        ("kind", "i8"),
-        ("code", "i8"),
-        ("first", "i8"),  # member, or amount: cpu, then com,
-        ("count", "i8"),  # and how many members, or executors
-        ("repeat", "i8"),
-        ("spread", "i8"),
-        ("seconds", "f8"),
-        ("cpu", "f8"),
-        ("com", "f8"),
-        ("storage", "i8"),  # host,
-        ("other", "i8"),  # and the one that data are moved to
-        ("bit", "i8"),  # of those that wait for a message: its place in the masks of messages
-        ("follows", "i8", (3,)),  # and what then follows: match, no match, no message; -1: nothing does
-    ],
-    align=True,
-)
-FRAME = np.dtype(
-    [
-        ("program", "i8"),
-        ("job", "i8"),
-        ("parent", "i8"),
-        ("member", "i8"),  # that runs now, counted over repetitions
-        ("open", "i8"),  # members that still run
-        ("code", "i8"),
-        ("activity", "i8"),  # -1: none
-        ("since", "f8"),
-        ("next", "i8"),  # frame of the same job
-        ("before", "i8"),
-    ],
-    align=True,
-)
-MOVE = np.dtype([("frame", "i8"), ("program", "i8"), ("code", "i8")], align=True)  # begin a program, or end a frame
-SEAT = np.dtype(
-    [
-        ("first", "i8"),
-        ("count", "i8"),
-        ("spare", "i8"),  # cores that the job asked for and was not given
-    ],
-    align=True,
-)
-SAID = np.dtype([("time", "f8"), ("job", "i8"), ("program", "i8")], align=True)
-LETTER = np.dtype([("mask", "i8"), ("next", "i8")], align=True)
-
-# What machines compute, for their power.
-METER = np.dtype([("rows", "i8"), ("notes", "i8"), ("hosts", "i8")], align=True)
-NOTED = np.dtype([("flops", "f8"), ("mix", "f8")], align=True)  # in all, and summed with weights that tell jobs apart
-LOAD = np.dtype(
-    [
-        ("note", "i8"),  # rows of one note say all that its host computes from then on
-        ("time", "f8"),
-        ("host", "i8"),
-        ("job", "i8"),  # -1: nobody's
-        ("flops", "f8"),
-    ],
-    align=True,
-)
-
 
 class Core(NamedTuple):
     """Time, jobs, what waits and what runs."""
 
-    clock: Array
+    course: Array
     jobs: Array
     fate: Array
     attempts: Array
@@ -628,6 +278,26 @@ class Routes(NamedTuple):
     tally: Array  # executors on each host,
     crowds: Array  # `CROWD` of each group,
     groups: Array  # and those that have some
+
+
+class Mpi(NamedTuple):
+    """Traces, and the replays of them."""
+
+    rule: Array  # `MPI`
+    traces: Array  # `TRACE`
+    scripts: Array  # `SCRIPT` of each rank of each trace
+    actions: Array  # `ACTION`
+    lists: Array  # bytes
+    mapped: Array  # [job, 2] where the places of its ranks stand in `places`, and how many; 0: round the machines
+    places: Array
+    trace_of: Array  # of each program; -1: it is no replay
+    replays: Array  # `REPLAY`
+    ranks: Array  # `RANK`, those of a replay in one block whose length is a power of two
+    blocks: Array  # the first free block of each length
+    requests: Array  # `REQUEST`
+    buckets: Array  # [bucket, 2] the first and the last request that waits for its partner, -1 for none
+    ready: Array  # ranks
+    deadlocks: Array  # `DEADLOCK`, the first few
 
 
 class Fluid(NamedTuple):

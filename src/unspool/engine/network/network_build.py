@@ -7,21 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.engine.kernel.simd import LANES, rows_of_lanes
-from unspool.engine.kernel.state import (
-    ACTIVITY,
-    BESIDE,
-    BUNDLE,
-    CROWD,
-    DUE,
-    NEVER,
-    RESOURCE,
-    SHARING,
-    WAY,
-    Array,
-    Routes,
-    Sharing,
-    longer,
-)
+from unspool.engine.kernel.state import NEVER, Array, Routes, Sharing, longer
+from unspool.engine.network.records import ACTIVITY, BESIDE, BUNDLE, CROWD, DUE, RESOURCE, SHARING, WAY
 from unspool.engine.network.usage import BINS, LEAST_BIN_S
 from unspool.errors import RunError
 from unspool.model.network import Contention, Network

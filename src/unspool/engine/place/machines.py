@@ -14,8 +14,19 @@ from unspool.engine.kernel.state import SPOILT, Array, Core, Later, Place
 from unspool.engine.place.domains import note_spanning
 
 __all__ = [
-    "change_gain", "clear_later", "free_machines", "give_machine", "is_on_machine", "licences_suffice", "set_machine",
-    "take_of_machine", "take_picked", "touch", "units_left", "units_that_fit", "watch",
+    "change_gain",
+    "clear_later",
+    "give_machine",
+    "is_on_machine",
+    "licences_suffice",
+    "release_machines",
+    "set_machine",
+    "take_of_machine",
+    "take_picked",
+    "touch",
+    "units_left",
+    "units_that_fit",
+    "watch",
 ]  # fmt: skip
 
 
@@ -72,13 +83,13 @@ def licences_suffice(licence: Array, gain: Array, licence_need: Array, shape: in
 @inlined
 def _change_row(core: Core, place: Place, first: int, last: int, shape: int, units: int) -> None:
     """Give back (units > 0) or take (units < 0) so many units of a shape on each machine from first to last."""
-    clock = core.clock
+    course = core.course
     if place.shapes[shape]["plain"] != 0:
         place.total[0] += (last - first + 1) * units * place.shapes[shape]["cores"]
     else:
         for resource in range(place.free.shape[1]):
             place.total[resource] += (last - first + 1) * units * place.need[shape, resource]
-    if clock[0]["one_core"] != 0 and place.shapes[shape]["plain"] != 0 and clock[0]["watched"] < 0:
+    if course[0]["one_core"] != 0 and place.shapes[shape]["plain"] != 0 and course[0]["watched"] < 0:
         for machine in range(first, last + 1):
             place.free[machine, 0] += units
         if units > 0:
@@ -111,24 +122,24 @@ def _change_machine(core: Core, place: Place, machine: int, shape: int, units: i
 @inlined
 def _count_watched(core: Core, place: Place, machine: int) -> None:
     """What a machine has free changed: count anew how many units of the watched shape fit on it."""
-    clock, machines = core.clock, place.machines
-    if clock[0]["watched"] >= 0:
-        fit = units_that_fit(place, place.free, machine, clock[0]["watched"], False)
-        clock[0]["watched_units"] += fit - machines[machine]["now"]
+    course, machines = core.course, place.machines
+    if course[0]["watched"] >= 0:
+        fit = units_that_fit(place, place.free, machine, course[0]["watched"], False)
+        course[0]["watched_units"] += fit - machines[machine]["now"]
         machines[machine]["now"] = fit
 
 
 @compiled
 def set_machine(core: Core, place: Place, capacity: Array, machine: int, share: float) -> None:
     """Give a machine that nobody uses all that it has (1), or nothing (0)."""
-    clock, free, machines = core.clock, place.free, place.machines
+    course, free, machines = core.course, place.free, place.machines
     has_room = True
     for resource in range(free.shape[1]):
         left = share * capacity[machine, resource]
         change = left - free[machine, resource]
         place.total[resource] += change
         if resource == 0:
-            clock[0]["free"] += int(change)
+            course[0]["free"] += int(change)
         free[machine, resource] = left
         if left < place.least[resource]:
             has_room = False
@@ -143,22 +154,22 @@ def set_machine(core: Core, place: Place, capacity: Array, machine: int, share: 
 def take_of_machine(core: Core, place: Place, machine: int, shape: int, units: int) -> None:
     """Take so many units of a shape on a machine, outside of any start."""
     _change_row(core, place, machine, machine, shape, -units)
-    core.clock[0]["free"] -= units * place.shapes[shape]["cores"]
+    core.course[0]["free"] -= units * place.shapes[shape]["cores"]
 
 
 @compiled
 def give_machine(core: Core, place: Place, capacity: Array, machine: int, share: float) -> None:
     """The same for a machine that comes or goes: whatever was found out about room no longer holds."""
     set_machine(core, place, capacity, machine, share)
-    core.clock[0]["releases"] += 1
-    core.clock[0]["dirty"] = 1
-    core.clock[0]["planning"] = SPOILT
+    core.course[0]["releases"] += 1
+    core.course[0]["dirty"] = 1
+    core.course[0]["planning"] = SPOILT
 
 
 @compiled
 def watch(core: Core, place: Place, shape: int) -> None:
     """Keep count, from now on, of the units of a shape that fit: whether a blocked head fits is then known at once."""
-    clock, machines = core.clock, place.machines
+    course, machines = core.course, place.machines
     units = 0
     for machine in range(len(machines)):
         machines[machine]["now"] = 0
@@ -168,8 +179,8 @@ def watch(core: Core, place: Place, shape: int) -> None:
         machines[machine]["now"] = fit
         units += fit
         machine = bitset.next_member(place.bits, len(machines), machine + 1)
-    clock[0]["watched"] = shape
-    clock[0]["watched_units"] = units
+    course[0]["watched"] = shape
+    course[0]["watched_units"] = units
 
 
 @inlined
@@ -186,26 +197,26 @@ def change_gain(core: Core, place: Place, gain: Array, machine: int, shape: int,
 @inlined
 def touch(core: Core, place: Place, machine: int) -> None:
     """Remember a machine as one that is to be cleared by `clear_later`."""
-    clock, machines = core.clock, place.machines
+    course, machines = core.course, place.machines
     if machines[machine]["mark"] == 0:
         machines[machine]["mark"] = 1
         machines[machine]["later"] = machines[machine]["now"]
-        machines[clock[0]["touched"]]["touched"] = machine
-        clock[0]["touched"] += 1
+        machines[course[0]["touched"]]["touched"] = machine
+        course[0]["touched"] += 1
 
 
 @compiled
 def clear_later(core: Core, machines: Array, later: Later) -> None:
     """Later is now again: nothing is free on top of what is free."""
-    clock, gain = core.clock, later.gain
-    for at in range(clock[0]["touched"]):
+    course, gain = core.course, later.gain
+    for at in range(course[0]["touched"]):
         machine = machines[at]["touched"]
         machines[machine]["mark"] = 0
         machines[machine]["later"] = 0
         for resource in range(gain.shape[1]):
             gain[machine, resource] = 0.0
             later.level[machine, resource] = 0.0
-    clock[0]["touched"] = 0
+    course[0]["touched"] = 0
     for kind in range(len(later.licence_gain)):
         later.licence_gain[kind] = 0.0
         later.licence_level[kind] = 0.0
@@ -214,25 +225,25 @@ def clear_later(core: Core, machines: Array, later: Later) -> None:
 @inlined
 def take_picked(core: Core, place: Place, job: int) -> int:
     """Take the machines in `picked` for a job and write them as rows; returns the first row."""
-    clock, rows, picked = core.clock, place.rows, place.picked
+    course, rows, picked = core.course, place.rows, place.picked
     shape = core.jobs[job]["shape"]
-    first_row: int = clock[0]["rows"]
-    for at in range(clock[0]["picked"]):
+    first_row: int = course[0]["rows"]
+    for at in range(course[0]["picked"]):
         row = first_row + at
         rows[row]["first"] = picked[at]["first"]
         rows[row]["last"] = picked[at]["last"]
         rows[row]["units"] = picked[at]["units"]
         _change_row(core, place, int(picked[at]["first"]), int(picked[at]["last"]), shape, -int(picked[at]["units"]))
-    note_spanning(place.domains, place.machines, rows, first_row, clock[0]["picked"], 1)
-    clock[0]["rows"] = first_row + clock[0]["picked"]
-    clock[0]["free"] -= core.jobs[job]["size"]
+    note_spanning(place.domains, place.machines, rows, first_row, course[0]["picked"], 1)
+    course[0]["rows"] = first_row + course[0]["picked"]
+    course[0]["free"] -= core.jobs[job]["size"]
     for kind in range(len(place.licence)):
         place.licence[kind] -= place.licence_need[shape, kind]
     return first_row
 
 
 @compiled
-def free_machines(core: Core, place: Place | None, job: int) -> None:
+def release_machines(core: Core, place: Place | None, job: int) -> None:
     """Free the machines and licences that a running job holds."""
     if place is None:
         return

@@ -37,13 +37,13 @@ def pick(core: Core, place: Place, job: int) -> bool:
 
     A shape that found no room finds none until something is released; it is not asked again before.
     """
-    clock, shapes = core.clock, place.shapes
+    course, shapes = core.course, place.shapes
     shape = core.jobs[job]["shape"]
-    if shapes[shape]["failed"] == clock[0]["releases"] or core.jobs[job]["size"] > clock[0]["free"]:
+    if shapes[shape]["failed"] == course[0]["releases"] or core.jobs[job]["size"] > course[0]["free"]:
         return False
     if _enough_in_all(place, shape) and place_units(core, place, place.free, place.licence, shape, False):
         return True
-    shapes[shape]["failed"] = clock[0]["releases"]
+    shapes[shape]["failed"] = course[0]["releases"]
     return False
 
 
@@ -60,14 +60,14 @@ def _enough_in_all(place: Place, shape: int) -> bool:
 @compiled
 def place_units(core: Core, place: Place, gain: Array, licence_gain: Array, shape: int, later: bool) -> bool:
     """Choose machines for a shape, now or later, by the platform's selection."""
-    clock = core.clock
-    clock[0]["picked"] = 0
+    course = core.course
+    course[0]["picked"] = 0
     if not licences_suffice(place.licence, licence_gain, place.licence_need, shape, later):
         return False
-    selection = clock[0]["selection"]
+    selection = course[0]["selection"]
     is_local = _is_local(place.domains, place.shapes, shape)
     if selection == FIRST and not is_local:
-        if clock[0]["one_core"] != 0 and place.shapes[shape]["plain"] != 0 and not later:
+        if course[0]["one_core"] != 0 and place.shapes[shape]["plain"] != 0 and not later:
             return _place_on_runs(core, place, shape)
         return _place_first(core, place, gain, shape, later)
     if selection == CONTIGUOUS:
@@ -96,15 +96,15 @@ def _is_cut(place: Place, domains: Array | None, shape: int, machine: int) -> bo
 @inlined
 def _append(core: Core, place: Place, machine: int, units: int) -> None:
     """Add a machine to `picked`, lengthening the last row where it is its neighbour with as many units."""
-    clock, picked = core.clock, place.picked
-    count = clock[0]["picked"]
+    course, picked = core.course, place.picked
+    count = course[0]["picked"]
     if count > 0 and picked[count - 1]["last"] == machine - 1 and picked[count - 1]["units"] == units:
         picked[count - 1]["last"] = machine
     else:
         picked[count]["first"] = machine
         picked[count]["last"] = machine
         picked[count]["units"] = units
-        clock[0]["picked"] = count + 1
+        course[0]["picked"] = count + 1
 
 
 @inlined
@@ -152,20 +152,20 @@ def _place_on_runs(core: Core, place: Place, shape: int) -> bool:
         count += 1
         wanted -= last - first + 1
         first = bitset.next_member(place.bits, machines, last + 1)
-    core.clock[0]["picked"] = count
+    core.course[0]["picked"] = count
     return bool(wanted == 0)
 
 
 @compiled
 def _place_in_a_row(core: Core, place: Place, gain: Array, domains: Array | None, shape: int, later: bool) -> bool:
-    clock = core.clock
+    course = core.course
     wanted = place.shapes[shape]["units"]
     last = -2
     machine = _next_candidate(place, 0, later)
     while machine >= 0:
         units = units_that_fit(place, gain, machine, shape, later)
         if units == 0 or last != machine - 1 or _is_cut(place, domains, shape, machine):
-            clock[0]["picked"] = 0
+            course[0]["picked"] = 0
             wanted = place.shapes[shape]["units"]
         if units > 0:
             last = machine
@@ -180,7 +180,7 @@ def _place_in_a_row(core: Core, place: Place, gain: Array, domains: Array | None
 @compiled
 def fits_together(core: Core, place: Place, gain: Array, shape: int) -> bool:
     """Whether machines that have room later for all units of a shape are where it may be; leaves `picked` as it was."""
-    selection = core.clock[0]["selection"]
+    selection = core.course[0]["selection"]
     if selection == CONTIGUOUS:
         return _fits_in_a_row(place, gain, place.domains, shape)
     if selection != LOCAL and not _is_local(place.domains, place.shapes, shape):

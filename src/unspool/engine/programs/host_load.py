@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from unspool.engine.kernel.compiled import compiled, inlined
-from unspool.engine.kernel.state import LOAD, METER, NOTED, Array, Core, Fluid, Meter, Sharing, longer
+from unspool.engine.kernel.state import Array, Core, Fluid, Meter, Mpi, Sharing, longer
 from unspool.engine.programs.messages import A_RANK
-from unspool.engine.programs.mpi import Mpi
+from unspool.engine.programs.records import LOAD, METER, NOTED
 from unspool.engine.programs.replay import has_ready, is_of_replay
 
 __all__ = ["grow_meter", "meter_on", "note_loads", "room_to_note"]
@@ -85,7 +85,7 @@ def _write(core: Core, fluid: Fluid, meter: Meter, host: int) -> None:
     k = _next_that_computes(sharing, sharing.bundles[host]["first"])
     if k < 0:
         loads[at]["note"] = meter.rule[0]["notes"]
-        loads[at]["time"] = core.clock[0]["now"]
+        loads[at]["time"] = core.course[0]["now"]
         loads[at]["host"] = host
         loads[at]["job"] = -1
         loads[at]["flops"] = 0.0
@@ -93,7 +93,7 @@ def _write(core: Core, fluid: Fluid, meter: Meter, host: int) -> None:
     while k >= 0:
         slot = sharing.beside[k]["activity"]
         loads[at]["note"] = meter.rule[0]["notes"]
-        loads[at]["time"] = core.clock[0]["now"]
+        loads[at]["time"] = core.course[0]["now"]
         loads[at]["host"] = host
         loads[at]["job"] = _job_of(fluid.frames, fluid.mpi, sharing.activities[slot]["owner"])
         loads[at]["flops"] = sharing.activities[slot]["rate"] * sharing.weights[k, 0]

@@ -6,17 +6,13 @@ receiver; the first of the two waits in a chain of the other's bucket, and when 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 __all__ = [
     "ACTION", "ALLGATHER", "ALLREDUCE", "ALLTOALL", "ALLTOALLV", "BARRIER", "BCAST", "CODE_OF", "COMPUTE", "DEADLOCK",
     "GATHER", "IRECV", "ISEND", "MPI", "NOWHERE", "RANK", "RECV", "REDUCE", "REDUCESCATTER", "REPLAY", "REQUEST",
-    "SCAN", "SCATTER", "SCATTERV", "SCRIPT", "SEND", "SENDRECV", "SLEEP", "TEST", "TRACE", "WAIT", "WAITALL", "Mpi",
+    "SCAN", "SCATTER", "SCATTERV", "SCRIPT", "SEND", "SENDRECV", "SLEEP", "TEST", "TRACE", "WAIT", "WAITALL",
 ]  # fmt: skip
-
-Array = np.ndarray[Any, Any]
 
 NOWHERE = -1
 
@@ -131,23 +127,3 @@ DEADLOCK = np.dtype(
     ],
     align=True,
 )
-
-
-class Mpi(NamedTuple):
-    """Traces, and the replays of them."""
-
-    rule: Array  # `MPI`
-    traces: Array  # `TRACE`
-    scripts: Array  # `SCRIPT` of each rank of each trace
-    actions: Array  # `ACTION`
-    lists: Array  # bytes
-    mapped: Array  # [job, 2] where the places of its ranks stand in `places`, and how many; 0: round the machines
-    places: Array
-    trace_of: Array  # of each program; -1: it is no replay
-    replays: Array  # `REPLAY`
-    ranks: Array  # `RANK`, those of a replay in one block whose length is a power of two
-    blocks: Array  # the first free block of each length
-    requests: Array  # `REQUEST`
-    buckets: Array  # [bucket, 2] the first and the last request that waits for its partner, -1 for none
-    ready: Array  # ranks
-    deadlocks: Array  # `DEADLOCK`, the first few

@@ -9,21 +9,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from unspool.engine.kernel.state import (
-    FLUID,
-    FRAME,
-    LETTER,
-    MOVE,
-    PROGRAM,
-    SAID,
-    SEAT,
-    Array,
-    Fluid,
-    longer,
-)
+from unspool.engine.kernel.state import Array, Fluid, Mpi, longer
 from unspool.engine.network.network_build import grow_sharing, routes_of, sharing_on
 from unspool.engine.programs import work as kinds
-from unspool.engine.programs.mpi import Mpi
+from unspool.engine.programs.records import FLUID, FRAME, LETTER, MOVE, PROGRAM, SAID, SEAT
 from unspool.engine.programs.traces import TraceFiles, grow_mpi, mpi_of, with_places
 from unspool.errors import InputError, UnknownName
 from unspool.model.network import Contention, Network

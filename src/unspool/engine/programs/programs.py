@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 
 from unspool.engine.kernel.compiled import compiled, inlined
-from unspool.engine.kernel.state import COMPLETED, FAILED, NEVER, PAUSE, RUNNING, STALLED, Core, Fluid, Place
+from unspool.engine.kernel.state import COMPLETED, FAILED, NEVER, PAUSE, RUNNING, STALLED, Core, Fluid, Mpi, Place
 from unspool.engine.kernel.turns import is_out_of_breath
 from unspool.engine.network.activities import drop_activity, has_slots, settle, start_timer, take_due
 from unspool.engine.network.activity_heap import next_due
 from unspool.engine.programs.messages import ENDED
-from unspool.engine.programs.mpi import Mpi
 from unspool.engine.programs.replay import (
     NO_SPACE,
     NO_WAY,
@@ -43,8 +42,18 @@ from unspool.engine.programs.work import (
 )
 
 __all__ = [
-    "NOBODY", "NO_ROOM_LEFT", "OUT_OF_BREATH", "deliver", "find_rates", "fluid_outcome", "forget_job",
-    "is_stale_fluid_end", "launch", "next_activity", "room_to_go_on", "take_finished",
+    "NOBODY",
+    "NO_ROOM_LEFT",
+    "OUT_OF_BREATH",
+    "deliver",
+    "find_rates",
+    "fluid_outcome",
+    "is_stale_fluid_end",
+    "launch",
+    "next_activity",
+    "release_program",
+    "room_to_go_on",
+    "take_finished",
 ]  # fmt: skip
 
 _MATCH, _NO_MATCH, _NO_MESSAGE = 0, 1, 2
@@ -75,7 +84,7 @@ def launch(core: Core, place: Place | None, fluid: Fluid | None) -> bool:
     if fluid is None or place is None:
         return True
     rule = fluid.rule
-    while rule[0]["launched"] < core.clock[0]["attempts"]:
+    while rule[0]["launched"] < core.course[0]["attempts"]:
         job = core.attempts[rule[0]["launched"]]["job"]
         is_running = core.attempts[rule[0]["launched"]]["how"] == RUNNING  # else it was killed at once
         if is_running and fluid.program_of[job] >= 0:
@@ -93,7 +102,7 @@ def find_rates(core: Core, fluid: Fluid | None) -> int:
     `STALLED` where there are none to be found, else -1."""
     if fluid is None or has_ready(fluid.mpi):
         return -1
-    is_done = settle(fluid.sharing, core.clock[0]["now"])
+    is_done = settle(fluid.sharing, core.course[0]["now"])
     if fluid.sharing.rule[0]["endless"] != 0:
         return STALLED
     return -1 if is_done else PAUSE
@@ -105,7 +114,7 @@ def next_activity(core: Core, fluid: Fluid | None) -> float:
     if fluid is None:
         return NEVER
     if has_ready(fluid.mpi):
-        return core.clock[0]["now"]  # type: ignore[no-any-return]
+        return core.course[0]["now"]  # type: ignore[no-any-return]
     return next_due(fluid.sharing.rule, fluid.sharing.heap)
 
 
@@ -132,7 +141,7 @@ def take_finished(core: Core, place: Place | None, fluid: Fluid | None) -> int:
             continue
         if has_ready(fluid.mpi):
             continue
-        frame = take_due(fluid.sharing, core.clock[0]["now"])
+        frame = take_due(fluid.sharing, core.course[0]["now"])
         if frame < 0:
             return NOBODY
         if is_of_replay(frame):
@@ -221,11 +230,11 @@ def _begin(core: Core, place: Place, fluid: Fluid, job: int, program: int, paren
         pause(core, fluid, job, frame, programs[program]["seconds"])
     elif kind == SEND:
         at = fluid.rule[0]["said"]
-        fluid.said[at]["time"] = core.clock[0]["now"]
+        fluid.said[at]["time"] = core.course[0]["now"]
         fluid.said[at]["job"] = job
         fluid.said[at]["program"] = program
         fluid.rule[0]["said"] = at + 1
-        core.clock[0]["dirty"] = 1
+        core.course[0]["dirty"] = 1
         pause(core, fluid, job, frame, programs[program]["seconds"])
     elif kind == RECEIVE:
         _read_letter(core, fluid, frame)
@@ -284,7 +293,7 @@ def _new_frame(core: Core, fluid: Fluid, job: int, program: int, parent: int) ->
     frames[frame]["open"] = 0
     frames[frame]["code"] = 0
     frames[frame]["activity"] = _NONE
-    frames[frame]["since"] = core.clock[0]["now"]
+    frames[frame]["since"] = core.course[0]["now"]
     other = fluid.top[job]
     frames[frame]["next"] = other
     frames[frame]["before"] = _NONE
@@ -309,19 +318,19 @@ def _drop_frame(fluid: Fluid, job: int, frame: int) -> None:
 
 
 @compiled
-def forget_job(core: Core, fluid: Fluid | None, job: int) -> None:
+def release_program(core: Core, fluid: Fluid | None, job: int) -> None:
     """A job is over, or an attempt of it: whatever it still does ends."""
     if fluid is None:
         return
-    core.clock[0]["free"] -= fluid.seats[job]["spare"]
+    core.course[0]["free"] -= fluid.seats[job]["spare"]
     fluid.seats[job]["spare"] = 0
     fluid.seats[job]["first"] = _NONE  # started anew, it may sit elsewhere
     frame = fluid.top[job]
     while frame >= 0:
         if fluid.frames[frame]["activity"] >= 0:
-            drop_activity(fluid.sharing, fluid.frames[frame]["activity"], core.clock[0]["now"])
+            drop_activity(fluid.sharing, fluid.frames[frame]["activity"], core.course[0]["now"])
         if fluid.programs[fluid.frames[frame]["program"]]["kind"] == REPLAY:
-            end_replay(fluid.sharing, fluid.mpi, fluid.frames[frame]["member"], core.clock[0]["now"])
+            end_replay(fluid.sharing, fluid.mpi, fluid.frames[frame]["member"], core.course[0]["now"])
         _drop_frame(fluid, job, frame)
         frame = fluid.top[job]
 
@@ -349,7 +358,7 @@ def _begin_replay(core: Core, place: Place, fluid: Fluid, mpi: Mpi | None, job: 
 def _go_on_with_ranks(core: Core, fluid: Fluid) -> int:
     """Let a rank go on that can; returns the frame of a replay that is over, for which moves are asked."""
     came, replay = go_on(
-        fluid.sharing, fluid.routes, fluid.mpi, core.clock[0]["now"], fluid.rule[0]["elements"]
+        fluid.sharing, fluid.routes, fluid.mpi, core.course[0]["now"], fluid.rule[0]["elements"]
     )  # fmt: skip
     if came == NO_SPACE:
         return NO_ROOM_LEFT
@@ -376,7 +385,7 @@ def _end_replay(core: Core, fluid: Fluid, mpi: Mpi | None, came: int, replay: in
             mpi.deadlocks[at]["job"] = job
         if core.jobs[job]["walltime"] < NEVER:
             return NOBODY
-    end_replay(fluid.sharing, mpi, replay, core.clock[0]["now"])
+    end_replay(fluid.sharing, mpi, replay, core.course[0]["now"])
     code = fluid.programs[fluid.frames[frame]["program"]]["code"]
     _ask(fluid, frame, _NONE, _DEADLOCKED if came == STUCK else code)
     return frame
@@ -419,7 +428,7 @@ def deliver(core: Core, fluid: Fluid, job: int, mask: int) -> None:
     else:
         mail[job, 0] = letter
     mail[job, 1] = letter
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     frame = fluid.top[job]
     while frame >= 0:
         program = frames[frame]["program"]

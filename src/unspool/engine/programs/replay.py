@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unspool.engine.kernel.compiled import compiled, inlined
-from unspool.engine.kernel.state import Routes, Sharing
+from unspool.engine.kernel.state import Mpi, Routes, Sharing
 from unspool.engine.kernel.turns import is_out_of_breath
 from unspool.engine.network.activities import block_of, drop_activity, has_slots, start_timer
 from unspool.engine.programs.collectives import END, PAUSE, PUT, SKIP, TAKE, step_of
@@ -29,19 +29,7 @@ from unspool.engine.programs.messages import (
     release,
     wake,
 )
-from unspool.engine.programs.mpi import (
-    COMPUTE,
-    IRECV,
-    ISEND,
-    NOWHERE,
-    SEND,
-    SENDRECV,
-    SLEEP,
-    TEST,
-    WAIT,
-    WAITALL,
-    Mpi,
-)
+from unspool.engine.programs.mpi import COMPUTE, IRECV, ISEND, NOWHERE, SEND, SENDRECV, SLEEP, TEST, WAIT, WAITALL
 
 __all__ = [
     "ALL_WAIT", "NO_SPACE", "NO_WAY", "STUCK", "TIRED", "begin_replay", "end_replay", "go_on", "has_ready",

@@ -23,7 +23,7 @@ EACH, TOTAL, TOTAL_V4 = 0, 1, 2  # how amounts are spread over executors
 @compiled
 def pause(core: Core, fluid: Fluid, job: int, frame: int, seconds: float) -> None:
     """Nothing happens for a time; where rules are strict, what the walltime cuts does not end."""
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     start = core.attempts[core.fate[job]["attempt"]]["start"]
     if fluid.rule[0]["strict"] == 0 or now + seconds < start + core.jobs[job]["walltime"]:
         fluid.frames[frame]["activity"] = start_timer(fluid.sharing, frame, now + seconds)
@@ -63,7 +63,7 @@ def begin_work(core: Core, place: Place, fluid: Fluid, job: int, program: int, f
         has_way = send(sharing, routes, storage, programs[program]["other"], programs[program]["com"])
     if not has_way:
         fluid.rule[0]["stuck"] = job
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     slot = begin_task(sharing, routes, frame, count, now)
     fluid.frames[frame]["activity"] = slot if slot != NO_WORK else start_timer(sharing, frame, now)
 
@@ -72,7 +72,7 @@ def begin_work(core: Core, place: Place, fluid: Fluid, job: int, program: int, f
 def begin_phase(core: Core, place: Place, fluid: Fluid, job: int, program: int, frame: int) -> None:
     """The next phase of a rank: so many flops on each of the cores that it uses, at least one. `other` is its seat."""
     sharing, routes, programs = fluid.sharing, fluid.routes, fluid.programs
-    now = core.clock[0]["now"]
+    now = core.course[0]["now"]
     at = fluid.frames[frame]["member"]
     fluid.frames[frame]["member"] = at + 1
     slot = NO_WORK

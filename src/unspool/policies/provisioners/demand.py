@@ -38,9 +38,9 @@ def provide(core: Core, place: Place | None, elastic: Elastic | None) -> None:
 
 @compiled
 def _provide_all(core: Core, place: Place, elastic: Elastic) -> None:
-    clock, rule, lots = core.clock, elastic.rule, elastic.lots
+    course, rule, lots = core.course, elastic.rule, elastic.lots
     rule[0]["short"] = rule[0]["starved"] = 0
-    now = clock[0]["now"]
+    now = course[0]["now"]
     slot = next_waiting(core, 0)
     while slot >= 0:
         job = core.waiting[slot]["job"]
@@ -50,7 +50,7 @@ def _provide_all(core: Core, place: Place, elastic: Elastic) -> None:
                 when = next_tick(rule, max(when, now))
             if when > now:
                 lots[job]["waits"] = 1
-                push_event(clock, core.events, when, WAKE, job + 1)
+                push_event(course, core.events, when, WAKE, job + 1)
             elif _has_licences(core, place, job) and not pick(core, place, job):
                 hosts = place.shapes[core.jobs[job]["shape"]]["units"]
                 if not has_room_for(core, place, elastic, hosts):

@@ -66,13 +66,13 @@ def _look_at_queue(core: Core, place: Place, elastic: Elastic) -> bool:
 
     False if an array had no room: then the round is repeated.
     """
-    clock, rule, lots = core.clock, elastic.rule, elastic.lots
+    course, rule, lots = core.course, elastic.rule, elastic.lots
     at_once = rule[0]["frequency"] == 0.0
-    again = at_once and rule[0]["looked"] != clock[0]["releases"]
-    slot = max(clock[0]["first"] if again else clock[0]["fresh"], rule[0]["resume"])
+    again = at_once and rule[0]["looked"] != course[0]["releases"]
+    slot = max(course[0]["first"] if again else course[0]["fresh"], rule[0]["resume"])
     while slot < len(core.waiting):
         # With ticks also those who cannot fit are looked at, once: they are new no longer.
-        most = clock[0]["free"] if at_once and not may_start_one(elastic) else _HUGE
+        most = course[0]["free"] if at_once and not may_start_one(elastic) else _HUGE
         slot = next_fitting(core, slot, most, most, NEVER)
         if slot < 0:
             break
@@ -85,9 +85,9 @@ def _look_at_queue(core: Core, place: Place, elastic: Elastic) -> bool:
                 _let_wait(core, elastic, job)
         slot += 1
     rule[0]["resume"] = 0
-    clock[0]["fresh"] = len(core.waiting)
+    course[0]["fresh"] = len(core.waiting)
     if at_once:
-        rule[0]["looked"] = clock[0]["releases"]
+        rule[0]["looked"] = course[0]["releases"]
     return True
 
 
@@ -104,8 +104,8 @@ def _choose_plan(core: Core, elastic: Elastic, job: int) -> None:
 def _let_wait(core: Core, elastic: Elastic, job: int) -> None:
     """A job found no room; if it is only later that it may go to the cloud, somebody must look at it then."""
     lots = elastic.lots
-    if lots[job]["waits"] == 0 and core.clock[0]["now"] < lots[job]["burst_at"] < NEVER:
-        push_event(core.clock, core.events, lots[job]["burst_at"], WAKE, job + 1)
+    if lots[job]["waits"] == 0 and core.course[0]["now"] < lots[job]["burst_at"] < NEVER:
+        push_event(core.course, core.events, lots[job]["burst_at"], WAKE, job + 1)
     lots[job]["waits"] = 1
     elastic.rule[0]["has_new"] = 1
 
@@ -113,28 +113,28 @@ def _let_wait(core: Core, elastic: Elastic, job: int) -> None:
 @compiled
 def _tick(core: Core, place: Place, elastic: Elastic) -> None:
     """At a tick place all that wait; see to it that there is a next one while somebody waits."""
-    clock, rule = core.clock, elastic.rule
-    now = clock[0]["now"]
+    course, rule = core.course, elastic.rule
+    now = course[0]["now"]
     is_tick = next_tick(rule, now) == now
     if is_tick and rule[0]["ticked"] != now:  # once an instant
-        if rule[0]["has_new"] != 0 or rule[0]["looked"] != clock[0]["releases"]:
+        if rule[0]["has_new"] != 0 or rule[0]["looked"] != course[0]["releases"]:
             if not _pack(core, place, elastic):
                 return
             rule[0]["has_new"] = 0
-            rule[0]["looked"] = clock[0]["releases"]
+            rule[0]["looked"] = course[0]["releases"]
         rule[0]["ticked"] = now
-    if clock[0]["queued"] > 0 and rule[0]["tick"] <= now and (not is_tick or _can_change(core)):
+    if course[0]["queued"] > 0 and rule[0]["tick"] <= now and (not is_tick or _can_change(core)):
         following = next_tick(rule, now)
         if following <= now:
             following = next_tick(rule, now + rule[0]["frequency"])
         rule[0]["tick"] = following
-        push_event(clock, core.events, following, WAKE, 0)
+        push_event(course, core.events, following, WAKE, 0)
 
 
 @inlined
 def _can_change(core: Core) -> bool:
     """Whether anything can still happen that makes room, so that nobody waits for ticks for ever."""
-    return bool(core.clock[0]["events"] > 0 or core.clock[0]["next_arrival"] < len(core.jobs))
+    return bool(core.course[0]["events"] > 0 or core.course[0]["next_arrival"] < len(core.jobs))
 
 
 @compiled
@@ -151,7 +151,7 @@ def _pack(core: Core, place: Place, elastic: Elastic) -> bool:
     for at in range(count):
         if ranked[at] >= rule[0]["resume"]:
             job = elastic.packed[ranked[at]]
-            if not may_start_one(elastic) and core.jobs[job]["size"] > core.clock[0]["free"]:
+            if not may_start_one(elastic) and core.jobs[job]["size"] > core.course[0]["free"]:
                 continue
             if not _has_room(core, place, elastic, job, ranked[at]):
                 return False
@@ -174,27 +174,27 @@ def _has_room(core: Core, place: Place, elastic: Elastic, job: int, at: int) -> 
 @compiled
 def _place(core: Core, place: Place, elastic: Elastic, job: int, may_start: bool) -> bool:
     """Place a job on what is there and, where it may, on what is started for it; all of it or nothing."""
-    clock, shape, lots = core.clock, core.jobs[job]["shape"], elastic.lots
+    course, shape, lots = core.course, core.jobs[job]["shape"], elastic.lots
     hosts = place.shapes[shape]["units"]
     plan = lots[job]["plan"]
     # What a job of this shape and plan found out holds for others until something is freed, or started.
-    stamp = clock[0]["releases"] + elastic.rule[0]["machines"]
+    stamp = course[0]["releases"] + elastic.rule[0]["machines"]
     if (place.shapes[shape]["failed"] if plan == ON_DEMAND else place.shapes[shape]["refused"]) == stamp:
         return False
-    clock[0]["picked"] = 0
+    course[0]["picked"] = 0
     if not licences_suffice(place.licence, place.licence, place.licence_need, shape, False):
         return False
     _pick(core, place, elastic, shape, hosts, ANYWAY)
-    if clock[0]["now"] >= lots[job]["burst_at"]:
+    if course[0]["now"] >= lots[job]["burst_at"]:
         if elastic.rule[0]["placement"] == LEAST_ADDED:
             pick_and_start(core, place, elastic, job, plan, may_start)
         else:
             _pick(core, place, elastic, shape, hosts, tree_of(plan))
-            missing = hosts - clock[0]["picked"]
+            missing = hosts - course[0]["picked"]
             if missing > 0 and may_start:
                 start_machines(core, place, elastic, _kind(place, elastic, shape, plan, missing), plan, job, missing)
-    if clock[0]["picked"] < hosts:
-        if may_start and clock[0]["now"] >= lots[job]["burst_at"]:
+    if course[0]["picked"] < hosts:
+        if may_start and course[0]["now"] >= lots[job]["burst_at"]:
             if plan == ON_DEMAND:
                 place.shapes[shape]["failed"] = stamp
             else:
@@ -209,12 +209,12 @@ def _pick(core: Core, place: Place, elastic: Elastic, shape: int, hosts: int, tr
     """Add machines of a tree that have room for a host, in their order, until there are enough."""
     need, nodes, free = place.need, elastic.nodes, place.free
     cores, memory, gpus = place.shapes[shape]["cores"], need[shape, 1], need[shape, 2]
-    if core.clock[0]["picked"] == hosts:
+    if core.course[0]["picked"] == hosts:
         return
     machine = first_with_room(nodes, free, elastic.roots[tree], cores, memory, gpus)
     while machine >= 0:
         append_machine(core, place, machine)
-        if core.clock[0]["picked"] == hosts:
+        if core.course[0]["picked"] == hosts:
             return
         machine = next_with_room(nodes, free, machine, cores, memory, gpus)
 
@@ -231,8 +231,8 @@ def _kind(place: Place, elastic: Elastic, shape: int, plan: int, count: int) -> 
 @compiled
 def _begin(core: Core, place: Place, elastic: Elastic, job: int) -> None:
     """Take the machines that were picked; the job starts when the last of them is up."""
-    count = core.clock[0]["picked"]
-    start = core.clock[0]["now"]
+    count = core.course[0]["picked"]
+    start = core.course[0]["now"]
     for at in range(count):
         start = max(start, elastic.instances[int(place.picked[at]["first"])]["up"])
     first_row = take_picked(core, place, job)

@@ -46,24 +46,24 @@ def conservative(core: Core, place: Place | None, later: Later | None, plan: Pla
     """One round of conservative backfilling."""
     if plan is None:
         return
-    clock = core.clock
+    course = core.course
     is_overdue = renew_overdue(core)
-    if clock[0]["planning"] != NOT_NEEDED:
-        if is_overdue or clock[0]["planning"] == SPOILT:
+    if course[0]["planning"] != NOT_NEEDED:
+        if is_overdue or course[0]["planning"] == SPOILT:
             _plan_all_again(core, place, later, plan)
         else:
-            drop_the_past(clock, plan.times, plan.gains)
-            if clock[0]["freed_until"] > clock[0]["now"]:
-                if clock[0]["in_queue_order"] != 0:
+            drop_the_past(course, plan.times, plan.gains)
+            if course[0]["freed_until"] > course[0]["now"]:
+                if course[0]["in_queue_order"] != 0:
                     _move_in_queue_order(core, place, later, plan)
                 else:
                     _move_forward(core, place, later, plan)
-        clock[0]["planning"] = KEPT
-        clock[0]["freed_until"] = 0.0
+        course[0]["planning"] = KEPT
+        course[0]["freed_until"] = 0.0
     _plan_arrivals(core, place, later, plan)
     _start_due(core, place, later, plan)
-    if later is None and clock[0]["plans"] == 0:
-        clock[0]["planning"] = NOT_NEEDED
+    if later is None and course[0]["plans"] == 0:
+        course[0]["planning"] = NOT_NEEDED
 
 
 @inlined
@@ -83,11 +83,11 @@ def _find_start(
     Cores free in all are necessary everywhere. Where they are not enough, machines are asked at the time found and
     then at each later time at which something is given back.
     """
-    clock = core.clock
+    course = core.course
     size = core.jobs[job]["size"]
     estimate = core.fate[job]["estimate"]
     while start < end:
-        start = earliest_fit(clock, plan.times, plan.gains, size, estimate, start, end, until)
+        start = earliest_fit(course, plan.times, plan.gains, size, estimate, start, end, until)
         if start >= end or fits_from(core, place, later, plan, own, job, start):
             break
         start = next_end(core, plan, start)
@@ -142,26 +142,26 @@ def _plan_all_again(core: Core, place: Place | None, later: Later | None, plan: 
 
     Jobs that lost a machine come first, for they had started; then the others in the order of their plans.
     """
-    clock, plans = core.clock, plan.plans
+    course, plans = core.course, plan.plans
     begin_profile(core, plan)
-    clock[0]["plan_ends"] = 0
-    clock[0]["plan_rows"] = 0
-    clock[0]["spare_plan_row"] = -1
+    course[0]["plan_ends"] = 0
+    course[0]["plan_rows"] = 0
+    course[0]["spare_plan_row"] = -1
     count = _put_lost_first(core, plans)
     for at in range(count):
-        clock[0]["plans"] = at  # those before it are placed
-        start = _find_start(core, place, later, plan, plans[at]["job"], -1, clock[0]["now"], NEVER, NEVER)
+        course[0]["plans"] = at  # those before it are placed
+        start = _find_start(core, place, later, plan, plans[at]["job"], -1, course[0]["now"], NEVER, NEVER)
         if start < NEVER:
-            take_span(clock, plan.times, plan.gains, start, start + plans[at]["estimate"], plans[at]["size"])
+            take_span(course, plan.times, plan.gains, start, start + plans[at]["estimate"], plans[at]["size"])
         _put(core, place, later, plan, at, start)
-    clock[0]["plans"] = count
+    course[0]["plans"] = count
 
 
 @compiled
 def _put_lost_first(core: Core, plans: Array) -> int:
     """Write the waiting jobs that have run before, and have no plan, before those that do; returns how many all are."""
-    clock, waiting = core.clock, core.waiting
-    count = clock[0]["plans"]
+    course, waiting = core.course, core.waiting
+    count = course[0]["plans"]
     lost = 0
     slot = next_waiting(core, 0)
     while slot >= 0:
@@ -200,11 +200,11 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
     comes before this room. Where its start lies behind the freed time, there is no such room, and a fit is over before
     the first lack there too; those that are too long or too wide for it are told a word of them at a time.
     """
-    clock, plans, times, gains = core.clock, plan.plans, plan.times, plan.gains
-    now = clock[0]["now"]
-    freed_until = clock[0]["freed_until"] if later is None else NEVER
-    count = clock[0]["plans"]
-    step = clock[0]["steps"]
+    course, plans, times, gains = core.course, plan.plans, plan.times, plan.gains
+    now = course[0]["now"]
+    freed_until = course[0]["freed_until"] if later is None else NEVER
+    count = course[0]["plans"]
+    step = course[0]["steps"]
     free = most = gains[step]
     at = first = left = 0  # `left` are those of a word, from `first` on, that are to be looked at
     while left != 0 or at < count:
@@ -224,7 +224,7 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
             size, estimate = plans[np.uint64(which)]["size"], plans[np.uint64(which)]["estimate"]
             if size > most:
                 continue
-            begin, is_earliest, until = room_before(clock, times, gains, step, free, size, now + estimate)
+            begin, is_earliest, until = room_before(course, times, gains, step, free, size, now + estimate)
             is_vain = is_earliest and begin < step
         else:
             which = first + lowest(left)
@@ -240,7 +240,7 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
             best = times[np.uint64(begin)] if begin >= step else start
             end = min(best, until)
         if later is not None or not is_earliest:
-            begin = clock[0]["steps"]
+            begin = course[0]["steps"]
             job = plans[np.uint64(which)]["job"]
             best = _find_start(core, place, later, plan, job, job, now, end, best)
         if best < start:
@@ -249,10 +249,10 @@ def _move_forward(core: Core, place: Place | None, later: Later | None, plan: Pl
             if start > freed_until:
                 at = which + 1
                 left = 0
-                step = clock[0]["steps"]
+                step = course[0]["steps"]
                 free = most = gains[step]
             else:
-                step = last_step_before(clock, times, start, step + 2)  # so much further may it stand now
+                step = last_step_before(course, times, start, step + 2)  # so much further may it stand now
                 free -= size if best + estimate >= start else 0
             freed_until = max(freed_until, start + estimate)
 
@@ -288,10 +288,10 @@ def _bring_forward(
     """
     before, estimate, size = plan.plans[at]["start"], plan.plans[at]["estimate"], plan.plans[at]["size"]
     if before < NEVER:
-        move_span(core.clock, plan.times, plan.gains, before, start, estimate, size, near_before, near_start)
+        move_span(core.course, plan.times, plan.gains, before, start, estimate, size, near_before, near_start)
         let_go(core, later, plan, plan.plans[at]["job"])
     else:
-        take_span(core.clock, plan.times, plan.gains, start, start + estimate, size)
+        take_span(core.course, plan.times, plan.gains, start, start + estimate, size)
     _put(core, place, later, plan, at, start)
 
 
@@ -301,24 +301,24 @@ def _move_in_queue_order(core: Core, place: Place | None, later: Later | None, p
 
     A job may now find room that another one left after its own turn the last time, so each looks from now on.
     """
-    clock, fate, waiting = core.clock, core.fate, core.waiting
+    course, fate, waiting = core.course, core.fate, core.waiting
     slot = next_waiting(core, 0)
     while slot >= 0:
         job = waiting[slot]["job"]
         if fate[job]["planned_end"] > 0.0:
             start = plan.held[job]["start"]
-            best = _find_start(core, place, later, plan, job, job, clock[0]["now"], start, start)
+            best = _find_start(core, place, later, plan, job, job, course[0]["now"], start, start)
             if best < start:
-                last = clock[0]["steps"]
-                _bring_forward(core, place, later, plan, _position(clock, plan.plans, start, job), best, last, last)
+                last = course[0]["steps"]
+                _bring_forward(core, place, later, plan, _position(course, plan.plans, start, job), best, last, last)
         slot = next_waiting(core, slot + 1)
 
 
 @compiled
-def _position(clock: Array, plans: Array, start: float, job: int) -> int:
+def _position(course: Array, plans: Array, start: float, job: int) -> int:
     """Where the plan of a job stands."""
     low = 0
-    high = clock[0]["plans"]
+    high = course[0]["plans"]
     while low < high:
         middle = (low + high) >> 1
         if plans[middle]["start"] < start:
@@ -333,28 +333,28 @@ def _position(clock: Array, plans: Array, start: float, job: int) -> int:
 @inlined
 def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
     """Promise new jobs their starts; who may start now does so, if nobody else is about to, who may come before it."""
-    clock, plans = core.clock, plan.plans
-    now = clock[0]["now"]
-    slot = clock[0]["fresh"]
-    clock[0]["fresh"] = len(core.waiting)
-    while clock[0]["queued"] > clock[0]["plans"]:
+    course, plans = core.course, plan.plans
+    now = course[0]["now"]
+    slot = course[0]["fresh"]
+    course[0]["fresh"] = len(core.waiting)
+    while course[0]["queued"] > course[0]["plans"]:
         if not waits_at(core, slot):
             slot = next_waiting(core, slot + 1)
         job = core.waiting[slot]["job"]
         if core.fate[job]["planned_end"] == 0.0:
             size, start = core.jobs[job]["size"], now
-            if clock[0]["planning"] == NOT_NEEDED and size > clock[0]["free"]:
+            if course[0]["planning"] == NOT_NEEDED and size > course[0]["free"]:
                 begin_profile(core, plan)
-                clock[0]["planning"] = KEPT
-            if clock[0]["planning"] == KEPT:
+                course[0]["planning"] = KEPT
+            if course[0]["planning"] == KEPT:
                 start = _find_start(core, place, later, plan, job, -1, now, NEVER, NEVER)
                 if start < NEVER:
-                    take_span(clock, plan.times, plan.gains, start, start + core.fate[job]["estimate"], size)
-            at = clock[0]["plans"]
+                    take_span(course, plan.times, plan.gains, start, start + core.fate[job]["estimate"], size)
+            at = course[0]["plans"]
             if later is None and start <= now and (at == 0 or plans[0]["start"] > now):
                 start_by_count(core, place, job)
             else:
-                clock[0]["plans"] = at + 1
+                course[0]["plans"] = at + 1
                 _write(core, plans, at, job)
                 _put(core, place, later, plan, at, start)
         slot += 1
@@ -362,14 +362,14 @@ def _plan_arrivals(core: Core, place: Place | None, later: Later | None, plan: P
 
 @inlined
 def _start_due(core: Core, place: Place | None, later: Later | None, plan: Plan) -> None:
-    clock, plans = core.clock, plan.plans
+    course, plans = core.course, plan.plans
     due = 0
-    while due < clock[0]["plans"] and plans[due]["start"] <= clock[0]["now"]:
+    while due < course[0]["plans"] and plans[due]["start"] <= course[0]["now"]:
         job = plans[due]["job"]
         start_held(core, place, later, plan, job)
         due += 1
     if due > 0:
-        left = clock[0]["plans"] - due
+        left = course[0]["plans"] - due
         for at in range(left):
             _copy(plans, at + due, at)
-        clock[0]["plans"] = left
+        course[0]["plans"] = left

@@ -33,7 +33,7 @@ def easy(core: Core, place: Place | None, later: Later | None, shadow: Array | N
     if shadow is None:
         return
     if renew_overdue(core):
-        core.clock[0]["releases"] += 1  # the shadow time moved
+        core.course[0]["releases"] += 1  # the shadow time moved
     if later is None or place is None:
         _by_count(core, place, shadow)
     else:
@@ -47,23 +47,23 @@ def _by_count(core: Core, place: Place | None, shadow: Array) -> None:
     While the head is the same and nothing was released, a job that was refused stays refused: free cores and extra only
     shrink, the shadow time stands, and now + estimate only grows. So only slots filled since then are looked at.
     """
-    clock, waiting = core.clock, core.waiting
-    before = clock[0]["attempts"]
+    course, waiting = core.course, core.waiting
+    before = course[0]["attempts"]
     head = fcfs_by_count(core, place)
-    if clock[0]["attempts"] > before:
+    if course[0]["attempts"] > before:
         shadow[0]["head"] = -1  # who came before this head may run beyond its shadow time
     slot = _first_to_look_at(core, shadow, head, False)
     if slot < 0:
         return
     if shadow[0]["time"] == _NOT_KNOWN:
-        if least_size(core) > clock[0]["free"]:
+        if least_size(core) > course[0]["free"]:
             return  # nobody fits, whatever the shadow time
         _find_shadow(core, shadow, waiting[head]["size"])
     while True:
-        slot = next_fitting(core, slot, clock[0]["free"], shadow[0]["extra"], shadow[0]["time"])
+        slot = next_fitting(core, slot, course[0]["free"], shadow[0]["extra"], shadow[0]["time"])
         if slot < 0:
             return
-        if clock[0]["now"] + waiting[slot]["estimate"] > shadow[0]["time"]:
+        if course[0]["now"] + waiting[slot]["estimate"] > shadow[0]["time"]:
             shadow[0]["extra"] -= waiting[slot]["size"]
         start_by_count(core, place, waiting[slot]["job"])
         slot += 1
@@ -75,20 +75,20 @@ def _first_to_look_at(core: Core, shadow: Array, head: int, starts_matter: bool)
 
     A look at fresh slots is enough while head and releases, and where they matter starts, are as at the last look.
     """
-    clock = core.clock
+    course = core.course
     slot = head + 1
-    if head == shadow[0]["head"] and clock[0]["releases"] == shadow[0]["releases"]:
-        if not starts_matter or clock[0]["attempts"] == shadow[0]["attempts"]:
-            slot = max(slot, clock[0]["fresh"])
+    if head == shadow[0]["head"] and course[0]["releases"] == shadow[0]["releases"]:
+        if not starts_matter or course[0]["attempts"] == shadow[0]["attempts"]:
+            slot = max(slot, course[0]["fresh"])
     else:
         if head != shadow[0]["head"]:
-            clock[0]["releases"] += 1  # shapes were refused for the sake of another head
+            course[0]["releases"] += 1  # shapes were refused for the sake of another head
         shadow[0]["head"] = head
-        shadow[0]["releases"] = clock[0]["releases"]
+        shadow[0]["releases"] = course[0]["releases"]
         shadow[0]["time"] = _NOT_KNOWN
-    shadow[0]["attempts"] = clock[0]["attempts"]
-    clock[0]["fresh"] = len(core.waiting)
-    if head < 0 or clock[0]["free"] == 0 or slot >= len(core.waiting):
+    shadow[0]["attempts"] = course[0]["attempts"]
+    course[0]["fresh"] = len(core.waiting)
+    if head < 0 or course[0]["free"] == 0 or slot >= len(core.waiting):
         return -1
     return slot
 
@@ -96,10 +96,10 @@ def _first_to_look_at(core: Core, shadow: Array, head: int, starts_matter: bool)
 @compiled
 def _find_shadow(core: Core, shadow: Array, size: int) -> None:
     """The earliest time at which the head fits, and what is then free beyond it, all jobs that end by then counted."""
-    clock, running = core.clock, core.running
-    free = clock[0]["free"]
-    at = clock[0]["running"] - 1
-    time = clock[0]["now"]
+    course, running = core.course, core.running
+    free = course[0]["free"]
+    at = course[0]["running"] - 1
+    time = course[0]["now"]
     while free < size and at >= 0:
         free += running[at]["size"]
         time = running[at]["time"]
@@ -122,20 +122,20 @@ def _on_machines(core: Core, place: Place, later: Later, shadow: Array) -> None:
     whether the head still fits at the shadow time decides. A start can send a job that was refused before to other
     machines, so only a round after which nothing started lets the next one look at fresh slots alone.
     """
-    clock, waiting = core.clock, core.waiting
-    before = clock[0]["attempts"]
+    course, waiting = core.course, core.waiting
+    before = course[0]["attempts"]
     head = fcfs_on_machines(core, place)
-    if clock[0]["attempts"] > before:
+    if course[0]["attempts"] > before:
         shadow[0]["head"] = -1  # as above
     slot = _first_to_look_at(core, shadow, head, True)
     if slot < 0:
         return
     head_shape = core.jobs[waiting[head]["job"]]["shape"]
     while True:
-        extra, until = clock[0]["free"], NEVER
+        extra, until = course[0]["free"], NEVER
         if shadow[0]["time"] != _NOT_KNOWN:
             extra, until = shadow[0]["extra"], shadow[0]["time"]
-        slot = next_fitting(core, slot, clock[0]["free"], extra, until)
+        slot = next_fitting(core, slot, course[0]["free"], extra, until)
         if slot < 0:
             return
         _try(core, place, later, shadow, waiting[head]["size"], head_shape, slot)
@@ -148,19 +148,19 @@ def _try(core: Core, place: Place, later: Later, shadow: Array, head_size: int, 
 
     Two jobs of one shape are put on the same machines: while nothing starts or is released, one refusal speaks for all.
     """
-    clock, shapes = core.clock, place.shapes
+    course, shapes = core.course, place.shapes
     job = core.waiting[slot]["job"]
     shape = core.jobs[job]["shape"]
     known = shadow[0]["time"] != _NOT_KNOWN
-    ends_in_time = known and clock[0]["now"] + core.waiting[slot]["estimate"] <= shadow[0]["time"]
-    refused = shapes[shape]["refused"] == clock[0]["releases"] + clock[0]["attempts"]
+    ends_in_time = known and course[0]["now"] + core.waiting[slot]["estimate"] <= shadow[0]["time"]
+    refused = shapes[shape]["refused"] == course[0]["releases"] + course[0]["attempts"]
     if known and not ends_in_time and (refused or not _enough_extra(place, later, shape)):
         return
     if not pick(core, place, job):
         return
     if not known:
         _find_shadow_on_machines(core, place, later, shadow, head_size, head_shape)
-        ends_in_time = clock[0]["now"] + core.waiting[slot]["estimate"] <= shadow[0]["time"]
+        ends_in_time = course[0]["now"] + core.waiting[slot]["estimate"] <= shadow[0]["time"]
     if ends_in_time:
         _note_in_gain(core, place, later, shape, 1)
         start_on_picked(core, place, job)
@@ -170,7 +170,7 @@ def _try(core: Core, place: Place, later: Later, shadow: Array, head_size: int, 
             later.extra[resource] -= shapes[shape]["units"] * place.need[shape, resource]
         start_on_picked(core, place, job)
     else:
-        shapes[shape]["refused"] = clock[0]["releases"] + clock[0]["attempts"]
+        shapes[shape]["refused"] = course[0]["releases"] + course[0]["attempts"]
 
 
 @compiled
@@ -185,14 +185,14 @@ def _enough_extra(place: Place, later: Later, shape: int) -> bool:
 @compiled
 def _find_shadow_on_machines(core: Core, place: Place, later: Later, shadow: Array, size: int, shape: int) -> None:
     """The earliest time at which machines can be picked for the head; `gain` then holds what is given back by then."""
-    clock, running, attempts, rows = core.clock, core.running, core.attempts, place.rows
+    course, running, attempts, rows = core.course, core.running, core.attempts, place.rows
     clear_later(core, place.machines, later)
     for resource in range(len(later.extra)):
         later.extra[resource] = place.total[resource] - place.shapes[shape]["units"] * place.need[shape, resource]
-    units = clock[0]["watched_units"]
-    free = clock[0]["free"]
-    time = clock[0]["now"]
-    at = clock[0]["running"] - 1
+    units = course[0]["watched_units"]
+    free = course[0]["free"]
+    time = course[0]["now"]
+    at = course[0]["running"] - 1
     while at >= 0 and not _would_fit(core, place, later, shape, units):
         time = running[at]["time"]
         while at >= 0 and running[at]["time"] == time:
@@ -233,7 +233,7 @@ def _would_fit(core: Core, place: Place, later: Later, shape: int, units: int) -
 def _note_in_gain(core: Core, place: Place, later: Later, shape: int, sign: int) -> None:
     """Add what is picked for a job to what is free later (+1), or take it off (-1)."""
     picked = place.picked
-    for at in range(core.clock[0]["picked"]):
+    for at in range(core.course[0]["picked"]):
         units = sign * int(picked[at]["units"])
         for machine in range(int(picked[at]["first"]), int(picked[at]["last"]) + 1):
             change_gain(core, place, later.gain, machine, shape, units)
@@ -244,10 +244,10 @@ def _note_in_gain(core: Core, place: Place, later: Later, shape: int, sign: int)
 @compiled
 def _head_still_fits(core: Core, place: Place, later: Later, shadow: Array, head_shape: int, shape: int) -> bool:
     """Whether the head fits at the shadow time if what is picked for a job stays taken until after it."""
-    clock, machines, picked = core.clock, place.machines, place.picked
+    course, machines, picked = core.course, place.machines, place.picked
     wanted = place.shapes[head_shape]["units"]
     units = shadow[0]["units"]
-    for at in range(clock[0]["picked"]):
+    for at in range(course[0]["picked"]):
         taken = int(picked[at]["units"])
         for machine in range(int(picked[at]["first"]), int(picked[at]["last"]) + 1):
             before = machines[machine]["later"] if machines[machine]["mark"] != 0 else machines[machine]["now"]
@@ -267,6 +267,6 @@ def _head_still_fits(core: Core, place: Place, later: Later, shadow: Array, head
 def _renew_units(core: Core, place: Place, later: Later, head_shape: int) -> None:
     """Write down anew how many units of the head fit later on the picked machines."""
     picked, machines = place.picked, place.machines
-    for at in range(core.clock[0]["picked"]):
+    for at in range(core.course[0]["picked"]):
         for machine in range(int(picked[at]["first"]), int(picked[at]["last"]) + 1):
             machines[machine]["later"] = units_that_fit(place, later.gain, machine, head_shape, True)

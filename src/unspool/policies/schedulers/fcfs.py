@@ -37,7 +37,7 @@ def fcfs_by_count(core: Core, place: Place | None) -> int:
     """Start jobs from the head of the queue while they fit; returns the slot of the first that does not, or -1."""
     while True:
         slot = first_waiting(core)
-        if slot < 0 or core.waiting[slot]["size"] > core.clock[0]["free"]:
+        if slot < 0 or core.waiting[slot]["size"] > core.course[0]["free"]:
             return slot
         start_by_count(core, place, core.waiting[slot]["job"])
 
@@ -45,16 +45,16 @@ def fcfs_by_count(core: Core, place: Place | None) -> int:
 @compiled
 def fcfs_on_machines(core: Core, place: Place) -> int:
     """The same where fitting means that machines can be picked."""
-    clock, shapes = core.clock, place.shapes
+    course, shapes = core.course, place.shapes
     while True:
         slot = first_waiting(core)
         if slot < 0:
             return slot
         shape = core.jobs[core.waiting[slot]["job"]]["shape"]
-        if shape == clock[0]["watched"] and clock[0]["watched_units"] < shapes[shape]["units"]:
+        if shape == course[0]["watched"] and course[0]["watched_units"] < shapes[shape]["units"]:
             return slot
         if not pick(core, place, core.waiting[slot]["job"]):
-            if shape != clock[0]["watched"]:
+            if shape != course[0]["watched"]:
                 watch(core, place, shape)
             return slot
         start_on_picked(core, place, core.waiting[slot]["job"])

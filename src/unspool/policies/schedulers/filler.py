@@ -25,11 +25,11 @@ class Filler(OrderedScheduler):
 @compiled
 def filler(core: Core, place: Place | None, later: Later | None) -> None:
     """One round: each job in queue order, if it fits."""
-    clock = core.clock
-    clock[0]["fresh"] = len(core.waiting)
+    course = core.course
+    course[0]["fresh"] = len(core.waiting)
     slot = 0
-    while clock[0]["free"] > 0 and slot < len(core.waiting):
-        slot = next_fitting(core, slot, clock[0]["free"], clock[0]["free"], NEVER)
+    while course[0]["free"] > 0 and slot < len(core.waiting):
+        slot = next_fitting(core, slot, course[0]["free"], course[0]["free"], NEVER)
         if slot < 0:
             return
         _start_if_it_fits(core, place, later, core.waiting[slot]["job"])

@@ -59,28 +59,28 @@ def pick_and_start(core: Core, place: Place, elastic: Elastic, job: int, plan: i
 
     Where it may not start any now but would rather do so at the next tick, too few are picked, and the job waits.
     """
-    clock, rule, weights = core.clock, elastic.rule, elastic.weights
+    course, rule, weights = core.course, elastic.rule, elastic.weights
     shape = core.jobs[job]["shape"]
-    hosts, first = place.shapes[shape]["units"], clock[0]["picked"]
+    hosts, first = place.shapes[shape]["units"], course[0]["picked"]
     if first == hosts:
         return
     run_s = expected_run_s(core, elastic, job)
     _pick_there(core, place, elastic, shape, plan, run_s)
-    picked = clock[0]["picked"]
+    picked = course[0]["picked"]
     missing = hosts - picked
     kind = _best_kind(place, elastic, shape, plan, max(missing, 1), run_s)
     if kind < 0:
         return
     wait_s = rule[0]["boot"]
     if not may_start:
-        wait_s += next_tick(rule, clock[0]["now"]) - clock[0]["now"]
+        wait_s += next_tick(rule, course[0]["now"]) - course[0]["now"]
     new_usd = _usd_of_new(place, elastic, shape, kind, plan, run_s) + rule[0]["wait_usd"] * wait_s / _HOUR_S
     kept = picked
     while kept > first and weights[kept - 1, 0] > new_usd:
         kept -= 1
     while kept < picked and not is_allowed(elastic, kind, hosts - kept):
         kept += 1
-    clock[0]["picked"] = kept
+    course[0]["picked"] = kept
     if kept < hosts and may_start:
         start_machines(core, place, elastic, kind, plan, job, hosts - kept)
 
@@ -91,14 +91,14 @@ def _pick_there(core: Core, place: Place, elastic: Elastic, shape: int, plan: in
 
     Of those to which it adds the same, the ones that go on for the shortest time after it; then as `cheapest-fit`.
     """
-    clock, weights, picked, nodes, free = core.clock, elastic.weights, place.picked, elastic.nodes, place.free
+    course, weights, picked, nodes, free = core.course, elastic.weights, place.picked, elastic.nodes, place.free
     cores, memory, gpus = place.shapes[shape]["cores"], place.need[shape, 1], place.need[shape, 2]
-    hosts, first = place.shapes[shape]["units"], clock[0]["picked"]
+    hosts, first = place.shapes[shape]["units"], course[0]["picked"]
     machine = first_with_room(nodes, free, elastic.roots[tree_of(plan)], cores, memory, gpus)
     while machine >= 0:
         after_s = _goes_on_after(core, elastic, machine, run_s)
         added_usd = max(-after_s, 0.0) * elastic.instances[machine]["usd"] / _HOUR_S
-        at = clock[0]["picked"]
+        at = course[0]["picked"]
         if at < hosts:
             append_machine(core, place, machine)
         elif _is_less(added_usd, after_s, weights[at - 1, 0], weights[at - 1, 1]):
@@ -126,7 +126,7 @@ def _goes_on_after(core: Core, elastic: Elastic, machine: int, run_s: float) -> 
 
     A machine without a job would be stopped so long after it became empty as it will be after this job.
     """
-    it, now = elastic.instances[machine], core.clock[0]["now"]
+    it, now = elastic.instances[machine], core.course[0]["now"]
     until = it["empty_since"]
     if it["hold"] >= 0:
         until = max(it["ends"], now)

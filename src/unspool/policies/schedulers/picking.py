@@ -13,11 +13,11 @@ __all__ = ["append_machine", "expected_run_s", "start_machines"]
 @inlined
 def append_machine(core: Core, place: Place, machine: int) -> None:
     """Pick one more machine."""
-    at = core.clock[0]["picked"]
+    at = core.course[0]["picked"]
     place.picked[at]["first"] = machine
     place.picked[at]["last"] = machine
     place.picked[at]["units"] = 1
-    core.clock[0]["picked"] = at + 1
+    core.course[0]["picked"] = at + 1
 
 
 @compiled

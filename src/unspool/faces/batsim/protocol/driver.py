@@ -199,7 +199,7 @@ class _Turn:
         """Nothing is left to happen: complain of whoever still waits for something."""
         engine = self.engine
         engine._refuse_stuck()
-        if engine.core.clock[0]["queued"]:
+        if engine.core.course[0]["queued"]:
             waiting = engine.waiting_jobs()
             raise RunError(f"nothing is left to happen, but {len(waiting)} jobs wait for ever: {self._few(waiting)}")
         if self.orders.by_hand:
@@ -265,7 +265,7 @@ class _Turn:
             self.tell("REQUESTED_CALL", "{}")
 
     def _collect_submitted(self) -> None:
-        arrived = min(self.engine.state.core.clock["next_arrival"].item(), self._static)
+        arrived = min(self.engine.state.core.course["next_arrival"].item(), self._static)
         for at in range(self._arrived, arrived):
             self.tell_submitted(self.book.entries[at])
         self._arrived = arrived
@@ -357,7 +357,7 @@ def _warm_up(twin: Engine) -> None:
     """Start and end a job in a copy of a run."""
     compile_for(twin.state, OUTSIDE)
     twin.push(0.0, WAKE, 0)
-    while twin.now < 0.0 or not twin.core.clock[0]["queued"]:
+    while twin.now < 0.0 or not twin.core.course[0]["queued"]:
         if twin.advance() is None:
             return
     job = Job(twin, twin.waiting_jobs(0, 1)[0])

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from unspool.engine.jobs.events import WAKE
-from unspool.engine.kernel.state import CHANGE, COMPLETED, KEEP, KILLED, NEVER, ON_LOSS, Outage
+from unspool.engine.kernel.state import COMPLETED, KEEP, KILLED, NEVER, Outage
 from unspool.engine.leave import make_leave
-from unspool.engine.outages import change_machine
+from unspool.engine.outages import CHANGE, ON_LOSS, change_machine
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.workload import Workload
 from unspool.policies.base import CompiledScheduler, Scheduler
@@ -96,7 +96,7 @@ class Mirror:
             changes = np.array([(engine.now, machine, 1 if is_lost else -1)], CHANGE)
             assert engine.state.outage is not None
             state = engine.state = engine.state._replace(outage=engine.state.outage._replace(changes=changes))
-            engine.core.clock[0]["next_change"] = 0
+            engine.core.course[0]["next_change"] = 0
             change_machine(
                 state.core, state.place, state.plan, state.links, state.order, state.guess, state.outage, state.elastic,
                 state.fluid,
@@ -112,7 +112,7 @@ class Mirror:
             policy: Any = self._policy
             engine.clairvoyant = False
             engine.apply(policy.decide(View(engine)) if isinstance(policy, Scheduler) else policy(View(engine)))
-        engine.core.clock[0]["dirty"] = 0
+        engine.core.course[0]["dirty"] = 0
 
     # What was decided.
 
@@ -145,8 +145,8 @@ class Mirror:
     def next_call(self) -> float:
         """When the policy wants to be called, whatever happens; never where it does not."""
         core, plan = self.engine.core, self.engine.state.plan
-        due = float(core.events[0]["time"]) if core.clock[0]["events"] else float(NEVER)
-        if plan is not None and core.clock[0]["plans"]:
+        due = float(core.events[0]["time"]) if core.course[0]["events"] else float(NEVER)
+        if plan is not None and core.course[0]["plans"]:
             due = min(due, float(plan.plans[0]["start"]))
         return due
 

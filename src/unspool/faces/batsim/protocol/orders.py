@@ -136,8 +136,8 @@ class Orders:
             core.jobs[entry.at]["run_time"] = core.jobs[entry.at]["walltime"] = float("inf")
             if self.engine.state.fluid is not None:
                 self.engine.state.fluid.program_of[entry.at] = -1
-            core.clock[0]["free"] -= core.jobs[entry.at]["size"]
-            begin_attempt(core, entry.at, int(core.clock[0]["rows"]), 0)
+            core.course[0]["free"] -= core.jobs[entry.at]["size"]
+            begin_attempt(core, entry.at, int(core.course[0]["rows"]), 0)
             self.by_hand.add(entry.at)
         elif state in _ENDINGS:
             entry = self._job(data, RUNNING)

@@ -26,8 +26,8 @@ def forget_running(engine: Engine) -> None:
     core.fate["attempt"][kept["job"]] = np.arange(len(kept))
     core.fate["attempt"][dropped] = -1
     core.fate["state"][dropped] = QUEUED
-    clock = core.clock[0]
-    clock["attempts"] = len(kept)
+    course = core.course[0]
+    course["attempts"] = len(kept)
     if place is not None:
         place.rows[: len(rows)] = place.rows[rows]
-        clock["rows"] = len(rows)
+        course["rows"] = len(rows)

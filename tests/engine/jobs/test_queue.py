@@ -57,14 +57,14 @@ def test_queue_is_a_list_in_queue_order(jobs, data):
             waiting.add(job)
         assert waiting_jobs(core) == sorted(waiting)
         assert first_waiting(core) == min(waiting, default=-1)
-        assert core.clock[0]["queued"] == len(waiting)
+        assert core.course[0]["queued"] == len(waiting)
 
 
 @settings(max_examples=80)
 @given(jobs=job_shapes, data=st.data())
 def test_next_job_that_fits_is_the_one_that_a_scan_finds(jobs, data):
     core = queue_of(jobs)
-    core.clock[0]["now"] = 100.0
+    core.course[0]["now"] = 100.0
     waiting = set()
     steps = st.tuples(st.integers(0, len(jobs) - 1), st.integers(0, 10), st.integers(-3, 10), st.integers(90, 210))
     for job, free, extra, shadow in data.draw(st.lists(steps, max_size=40)):
@@ -79,7 +79,7 @@ def test_index_of_three_levels_finds_what_a_scan_finds():
     draw = random.Random(7)
     jobs = [(draw.randint(1, 500), draw.randint(1, 10_000)) for _ in range(1_100)]
     core = queue_of(jobs)
-    core.clock[0]["now"] = 0.0
+    core.course[0]["now"] = 0.0
     waiting = set()
     for step in range(4_000):
         job = draw.randrange(len(jobs))
@@ -102,7 +102,7 @@ def test_index_of_three_levels_finds_what_a_scan_finds():
 def test_shadow_time_is_compared_with_a_sum_and_not_with_a_difference():
     # 0.2 + 0.5 <= 0.7 in floating point, though 0.5 > 0.7 - 0.2.
     core = queue_of([(5, 0.5)])
-    core.clock[0]["now"] = 0.2
+    core.course[0]["now"] = 0.2
     enqueue(core, 0)
     assert next_fitting(core, 0, 9, 0, 0.7) == 0
 

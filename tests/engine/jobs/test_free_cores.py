@@ -22,17 +22,17 @@ CORES, HORIZON = 8, 60
 
 def empty_profile(jobs=0):
     core = pose(workload([(0, 1, 1, 1)]), Platform.pool(CORES)).state.core
-    core.clock[0]["now"] = 0.0
+    core.course[0]["now"] = 0.0
     plan = no_plan(0)
     room = 4 * jobs + 128
     plan = plan._replace(times=longer(plan.times, room), gains=longer(plan.gains, room))
     begin_profile(core, plan)
-    return core.clock, plan.times, plan.gains
+    return core.course, plan.times, plan.gains
 
 
-def steps(clock, times, gains):
+def steps(course, times, gains):
     """(time, free cores) of every step."""
-    last = int(clock[0]["steps"])
+    last = int(course[0]["steps"])
     used = [at for at in range(last, -1, -1) if times[at] < NEVER]
     return list(zip(times[used].tolist(), gains[used].cumsum().tolist(), strict=True))
 

@@ -35,12 +35,8 @@ def ask(x):
 
 @pytest.fixture
 def package(tmp_path):
-    """A copy of the compiled folders with two more functions, one of which calls the other from another file."""
-    for folder in ("engine", "policies", "simulation"):
-        shutil.copytree(
-            PACKAGE / folder, tmp_path / "src" / "unspool" / folder, ignore=shutil.ignore_patterns("__pyc*")
-        )
-    (tmp_path / "src" / "unspool" / "__init__.py").touch()
+    """A copy of the package with two more functions, one of which calls the other from another file."""
+    shutil.copytree(PACKAGE, tmp_path / "src" / "unspool", ignore=shutil.ignore_patterns("__pyc*"))
     (tmp_path / "src" / "unspool" / "engine" / "callee.py").write_text(CALLEE.format(1))
     (tmp_path / "src" / "unspool" / "engine" / "caller.py").write_text(CALLER)
     return tmp_path / "src" / "unspool"
@@ -72,14 +68,28 @@ def test_digest_changes_with_any_compiled_source_and_with_nothing_else(package):
     before = source_digest(package)
     (package / "engine" / "notes.txt").write_text("not a source")
     assert source_digest(package) == before
-    for folder in ("engine", "policies", "simulation"):
-        changed = package / folder / "__init__.py"
-        changed.write_text(changed.read_text() + "\n")
+    append(package / "report" / "__init__.py")
+    assert source_digest(package) == before
+    for folder in ("engine", "engine/jobs", "policies", "simulation", "metrics"):
+        append(package / folder / "__init__.py")
         after = source_digest(package)
         assert after != before
         before = after
     (package / "engine" / "caller.py").rename(package / "engine" / "asker.py")
     assert source_digest(package) != before
+
+
+def test_digest_follows_a_compiled_function_to_whatever_folder_it_moves(package):
+    before = source_digest(package)
+    (package / "engine" / "caller.py").rename(package / "report" / "caller.py")
+    moved = source_digest(package)
+    assert moved != before
+    append(package / "report" / "__init__.py")
+    assert source_digest(package) != moved
+
+
+def append(source):
+    source.write_text(source.read_text() + "\n")
 
 
 class Pair(NamedTuple):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unspool.engine.cloud.fill_order import first_with_room, next_with_room, put_in, take_out
-from unspool.engine.kernel.state import NODE
+from unspool.engine.cloud.records import NODE
 
 MACHINES = 24
 TREE = 1
