@@ -35,12 +35,8 @@ def ask(x):
 
 @pytest.fixture
 def package(tmp_path):
-    """A copy of the compiled folders with two more functions, one of which calls the other from another file."""
-    for folder in ("engine", "policies", "simulation"):
-        shutil.copytree(
-            PACKAGE / folder, tmp_path / "src" / "unspool" / folder, ignore=shutil.ignore_patterns("__pyc*")
-        )
-    (tmp_path / "src" / "unspool" / "__init__.py").touch()
+    """A copy of the package with two more functions, one of which calls the other from another file."""
+    shutil.copytree(PACKAGE, tmp_path / "src" / "unspool", ignore=shutil.ignore_patterns("__pyc*"))
     (tmp_path / "src" / "unspool" / "engine" / "callee.py").write_text(CALLEE.format(1))
     (tmp_path / "src" / "unspool" / "engine" / "caller.py").write_text(CALLER)
     return tmp_path / "src" / "unspool"
