@@ -47,7 +47,7 @@ from unspool.engine.state import (
 from unspool.model.dependencies import waits_of
 from unspool.model.network import Contention
 from unspool.model.platform import SELECTIONS, Platform
-from unspool.model.workload import Workload
+from unspool.model.workload import Workload, rejected_table
 from unspool.units import counted
 from unspool.workloads.references import spans_of
 
@@ -127,6 +127,8 @@ def pose(
 
 def _rejected(workload: Workload, asked: Asked) -> pl.DataFrame:
     """The jobs whose shape can never run, with the reason."""
+    if not any(asked.unusable):
+        return rejected_table()
     reasons = pl.Series("reason", asked.unusable, dtype=pl.String).gather(pl.Series(asked.shape_of_job))
     return workload.table.select("line", "job_id").with_columns(reasons).filter(pl.col("reason").is_not_null())
 
