@@ -26,10 +26,10 @@ def test_a_limit_is_raised_while_it_is_said_and_also_for_processes_begun_then():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("columns=0", "--limit columns=0: expected a whole number, 1 or more"),
-        ("columns", "--limit columns=: expected a whole number"),
+        ("columns=0", "--raise-limit columns=0: expected a whole number, 1 or more"),
+        ("columns", "--raise-limit columns=: expected a whole number"),
         ("columns=many", "expected a whole number"),
-        ("line_bytes=64G", "--limit line_bytes=64G: expected a size such as 4GiB"),
+        ("line_bytes=64G", "--raise-limit line_bytes=64G: expected a size such as 4GiB"),
     ],
 )
 def test_a_limit_that_is_no_number_is_refused(text, says):
@@ -45,7 +45,7 @@ def test_an_unknown_limit_offers_the_nearest():
 
 def test_what_is_at_the_limit_passes_and_what_is_beyond_names_it():
     refuse_beyond(limit("nesting"), "nesting", "p.toml")
-    with pytest.raises(InputError, match=r"p\.toml: over 100, the limit for levels .* say --limit nesting=MORE"):
+    with pytest.raises(InputError, match=r"p\.toml: over 100, the limit for levels .* say --raise-limit nesting=MORE"):
         refuse_beyond(limit("nesting") + 1, "nesting", "p.toml")
 
 
@@ -67,5 +67,5 @@ def test_the_page_has_every_limit_with_its_default():
 
 def test_a_complaint_is_two_clauses_at_most():
     assert str(exceeded("a.csv", "columns")) == (
-        "a.csv: over 10,000, the limit for columns of a table; if the file is right, say --limit columns=MORE"
+        "a.csv: over 10,000, the limit for columns of a table; if the file is right, say --raise-limit columns=MORE"
     )

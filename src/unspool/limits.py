@@ -1,7 +1,7 @@
 """How much a file may ask for before it is refused: one table for all readers, and how its limits are raised.
 
 Files come from anywhere. A few bytes of a packed or damaged one can ask for more memory or time than a machine has; a
-file that is right and needs more says so by `--limit NAME=VALUE`, or by the environment variable UNSPOOL_LIMITS.
+file that is right and needs more says so by `--raise-limit NAME=VALUE`, or by the environment variable UNSPOOL_LIMITS.
 """
 
 from __future__ import annotations
@@ -65,11 +65,12 @@ def exceeded(where: str, name: str) -> InputError:
 
     >>> print(exceeded("log.csv, line 7", "line_bytes"))
     log.csv, line 7: over 16 MiB, the limit for a line of a log, or a record over several lines; if the file is right, \
-say --limit line_bytes=MORE
+say --raise-limit line_bytes=MORE
     """
     most = format_bytes(limit(name)) if LIMITS[name].is_bytes else f"{limit(name):,}"
     return InputError(
-        f"{where}: over {most}, the limit for {LIMITS[name].meaning}; if the file is right, say --limit {name}=MORE"
+        f"{where}: over {most}, the limit for {LIMITS[name].meaning}; "
+        f"if the file is right, say --raise-limit {name}=MORE"
     )
 
 
@@ -115,5 +116,5 @@ def _given(text: str) -> dict[str, int]:
             found[name] = 0
         if not equals or found[name] < 1:
             expected = "a size such as 4GiB" if LIMITS[name].is_bytes else "a whole number, 1 or more"
-            raise InputError(f"--limit {name}={value}: expected {expected}")
+            raise InputError(f"--raise-limit {name}={value}: expected {expected}")
     return found

@@ -2,8 +2,10 @@
 
 import asyncio
 import io
+import json
 import os
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 
@@ -223,6 +225,7 @@ def test_every_call_of_the_file_layer_is_reached(inputs, tmp_path, monkeypatch):
         assert called(("dispatch", "-c", "learned.yaml", "jobs.csv", "-o", "learned")) == 0
         sweeps()
         in_python(tmp_path)
+        in_a_worker(tmp_path, monkeypatch)
         in_its_runs(tmp_path / "runs")
         asyncio.run(in_the_studio(tmp_path / "studio"))
     missed = {
@@ -255,12 +258,25 @@ def in_python(folder):
         pass
 
 
+def in_a_worker(folder, monkeypatch):
+    """What a process of the studio does with an upload, in this process."""
+    from unspool.studio.unpack import main
+
+    packed = folder / "packed.zip"
+    with zipfile.ZipFile(packed, "w") as file:
+        file.mkdir("logs/")
+        file.writestr("logs/parts/lsb.acct", "none")
+    told = json.dumps({"path": str(packed), "name": "packed.zip", "kind": "log", "most_bytes": 1 << 20})
+    monkeypatch.setattr(sys, "argv", ["unpack", told])
+    main()
+
+
 def in_its_runs(folder):
     """One that cannot be begun, and one that failed and goes on."""
     from unspool.studio.runs import ACTIVE, RESULT, Runs
     from unspool.studio.workers import Workers
 
-    workers = Workers(1)
+    workers = Workers(1, None)
     runs = Runs(folder, workers)
 
     def start(**files):
@@ -286,7 +302,7 @@ async def in_the_studio(folder):
 
     from unspool.studio.app import make_app
 
-    app = make_app(folder, "token", 8000, workers=1, most_bytes=1 << 20)
+    app = make_app(folder, "token", 8000, workers=1, most_bytes=1 << 20, rules=None)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         file.mkdir("logs/")

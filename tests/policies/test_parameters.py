@@ -40,7 +40,7 @@ def test_a_predictor_goes_with_schedulers_that_only_order():
          f"unknown order 'multifactor(age=0'; did you mean 'multifactor'? Known: {ORDERS}, {OWN}"),
         ("easy:order=", f"unknown order ''. Known: {ORDERS}, {OWN}"),
         ("easy:order=5", "order is 5; expected a name such as sjf, or a QueueOrder"),
-        ("easy:order=sjf(x=1)", "'sjf:x=1': unknown parameter 'x'; there are none, so leave it out"),
+        ("easy:order=sjf(x=1)", "'sjf(x=1)': unknown parameter 'x'; there are none, so leave it out"),
         ("easy:order=fractions:Fraction",
          "'fractions:Fraction': fractions:Fraction is no order; expected a QueueOrder"),
         ("easy:predictor=last2",

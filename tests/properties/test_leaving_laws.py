@@ -254,6 +254,6 @@ def test_a_job_that_is_killed_as_it_computes_is_one_that_had_less_to_compute(pol
     profiles = {**PROFILES, "long": HomogeneousTask(64e9, 0.0), "cut": HomogeneousTask(after * 1e9, 0.0)}
     ended = run(fluid_jobs([(*log[0][:3], "cut"), *log[1:]], profiles), platform, untouched(policy, "a"),
                 energy=has_energy)  # fmt: skip
-    start = ended.attempts.filter(pl.col("job_id") == "a")["start_time"].item()
-    killed = run(fluid_jobs(log, profiles), platform, killing(policy, "a", start + after), energy=has_energy)
+    end = ended.attempts.filter(pl.col("job_id") == "a")["finish_time"].item()  # `after` it began, but for rounding
+    killed = run(fluid_jobs(log, profiles), platform, killing(policy, "a", end), energy=has_energy)
     assert without_how(killed, "a") == without_how(ended, "a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 __all__ = ["CUT_SHORT", "INTERRUPTED", "main"]
@@ -19,6 +20,7 @@ def main() -> None:
     """
     interrupts = None
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         from unspool.cli.interrupts import Interrupts
 
         interrupts = Interrupts()

@@ -20,7 +20,7 @@ __all__ = ["app", "main", "mend_streams", "run_command"]
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
 _DEBUG = "UNSPOOL_DEBUG"
-_LIMIT = "--limit"
+_LIMIT = "--raise-limit"
 _LONGEST = 1000  # characters of a complaint
 _OF_BATSIM_5 = frozenset({
     "-L", "-S", "-l", "--config", "--ee", "--energy-host", "--energy-link", "--external-events", "--gen-config",
@@ -115,7 +115,7 @@ For example: unspool studio --open"""
 app = App(
     name="unspool",
     help="Replay any job log, on any platform, under any policy, and see what would have happened.\n\n"
-    "Every verb takes --limit NAME=VALUE, which raises a limit of what files may ask for: --limit line_bytes=1GiB.",
+    "Every verb takes --raise-limit NAME=VALUE, for files that ask for more than they may: line_bytes=1GiB.",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
     version=lambda: version("unspool"),
@@ -180,7 +180,7 @@ def _flush() -> None:
 
 
 def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments without `--limit NAME=VALUE`, which every verb takes, and its values."""
+    """The arguments without `--raise-limit NAME=VALUE`, which every verb takes, and its values."""
     given: list[str] = []
     limits: list[str] = []
     rest = iter(arguments)

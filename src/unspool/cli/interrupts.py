@@ -13,7 +13,6 @@ from __future__ import annotations
 import _thread
 import os
 import signal
-import socket
 import sys
 from threading import Event, Thread, Timer
 from types import FrameType, TracebackType
@@ -44,9 +43,10 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._interrupt)
         sys.unraisablehook = self._raise_again
         sys.excepthook = self._tell_uncaught
-        told, self._tells = socket.socketpair()
-        self._tells.setblocking(False)
-        signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
+        told, tells = os.pipe()  # no sockets: a confined process may have none
+        if os.name != "nt":
+            os.set_blocking(tells, False)
+        signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
         Thread(target=self._watch, args=(told,), daemon=True).start()
 
     def stop(self) -> None:
@@ -69,9 +69,9 @@ class Interrupts:
         self._is_raised.set()
         raise KeyboardInterrupt
 
-    def _watch(self, told: socket.socket) -> None:
+    def _watch(self, told: int) -> None:
         """End the process if a signal came and Python does not get a turn to raise anything."""
-        while number := told.recv(1):
+        while number := os.read(told, 1):
             if number[0] in _HEARD and not self._is_raised.wait(_MOST_S):
                 sys.stderr.write(f"unspool: {CUT_SHORT}\n")
                 sys.stderr.flush()

@@ -35,7 +35,7 @@ from unspool.engine.programs.program_build import Programs, fluid_of, grow_fluid
 from unspool.model.dependencies import waits_of
 from unspool.model.network import Contention
 from unspool.model.platform import SELECTIONS, Platform
-from unspool.model.workload import Workload
+from unspool.model.workload import Workload, rejected_table
 from unspool.units import counted
 from unspool.workloads.references import spans_of
 
@@ -115,6 +115,8 @@ def pose(
 
 def _rejected(workload: Workload, asked: Asked) -> pl.DataFrame:
     """The jobs whose shape can never run, with the reason."""
+    if not any(asked.unusable):
+        return rejected_table()
     reasons = pl.Series("reason", asked.unusable, dtype=pl.String).gather(pl.Series(asked.shape_of_job))
     return workload.table.select("line", "job_id").with_columns(reasons).filter(pl.col("reason").is_not_null())
 

@@ -224,13 +224,20 @@ def _cast(values: pl.Series, column: Column, name: str) -> pl.Series:
 
 
 def _refuse_unusable(table: pl.DataFrame, name: str) -> None:
+    """Complain of the first job that cannot be; whether there is one is asked of all columns at once."""
+    amounts = {column: limits for column, limits in _AMOUNTS.items() if column in table.columns}
+    is_wrong = [
+        *(pl.col(column).is_null().any() for column in _REQUIRED),
+        *(~pl.col(column).is_between(least, most).all() for column, (least, most, _) in amounts.items()),
+        pl.col("job_id").is_duplicated().any(),
+    ]
+    if not table.select(pl.any_horizontal(is_wrong).alias("")).item():
+        return
     for column in _REQUIRED:
         holes = table.filter(pl.col(column).is_null())
         if len(holes):
             raise InputError(f"{name}, line {holes['line'][0]}: no {column}; every job needs one")
-    for column, (least, most, unit) in _AMOUNTS.items():
-        if column not in table.columns:
-            continue
+    for column, (least, most, unit) in amounts.items():
         bad = table.filter(~pl.col(column).is_between(least, most))
         if len(bad):
             line, value = bad["line"][0], bad[column][0]

@@ -28,9 +28,9 @@ def rejected_shares(log: Workload, rejected: pl.DataFrame) -> dict[str, float]:
     read, unread = log.jobs_read or 0, len(log.rejected)
     used = read * (len(log) - len(rejected))
     whole = (read + unread) * len(log)
-    work = log.table.select("job_id", work=pl.col("cores") * pl.col("run_time"))
-    total = float(work["work"].sum())
-    lost = float(work.join(rejected.select("job_id"), on="job_id", how="semi")["work"].sum())
+    work = log.table["cores"] * log.table["run_time"]
+    total = float(work.sum())
+    lost = float(work.filter(log.table["job_id"].is_in(rejected["job_id"].implode())).sum()) if len(rejected) else 0.0
     shares = {SHARES[0]: (whole - used) / whole if whole else 0.0}
     return {**shares, SHARES[1]: lost / total} if total else shares
 

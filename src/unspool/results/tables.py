@@ -30,6 +30,9 @@ _KEPT = (
 )  # fmt: skip
 _HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed", LOST: "lost",
         FAILED: "failed"}  # fmt: skip
+_HOW_DTYPE = pl.Enum(list(_HOW.values()))
+_PLACE_OF_HOW = np.full(max(_HOW) + 1, len(_HOW), np.uint32)  # in that, by code
+_PLACE_OF_HOW[list(_HOW)] = np.arange(len(_HOW))
 
 
 def attempts_of(engine: Engine) -> pl.DataFrame:
@@ -284,4 +287,4 @@ def _of_jobs(engine: Engine, column: str, jobs: np.ndarray[tuple[int], np.dtype[
 
 
 def _how(codes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pl.Series:
-    return pl.Series(codes).replace_strict(_HOW, return_dtype=pl.Enum(list(_HOW.values())))
+    return pl.Series(_PLACE_OF_HOW[codes]).cast(_HOW_DTYPE)

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -108,8 +108,8 @@ class Workers:
             private_folder(folder / TEMPORARY)
             for name in _SAID:  # an earlier worker may have left a link there
                 remove(folder / name)
-            files = [writing(folder / name, new=True, mode=0o600) for name in _SAID]
-            with files[0] as out, files[1] as err:
+            with ExitStack() as files:
+                out, err = (files.enter_context(writing(folder / name, new=True, mode=0o600)) for name in _SAID)
                 process = self._begun(work, out, err)
                 if process is not None:
                     with process:  # until then its standard input is open, which tells it that we are there

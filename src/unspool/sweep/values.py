@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,7 +25,7 @@ _EXPECTED = (
     "{every, count} for windows, or a distribution such as {normal = [1.0, 0.1]}"
 )
 _LOG, _LINEAR = "log", "linear"
-_LARGEST = 1e300
+_LARGEST = sys.float_info.max
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 

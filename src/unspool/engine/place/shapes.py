@@ -92,7 +92,8 @@ def distinct_shapes(workload: Workload, platform: Platform) -> Asked:
         partition=pl.col("partition"),
     )
     # Most jobs differ in one or two of these, and a column less is a faster join.
-    key = [name for name in _KEY if keyed[name].ne_missing(keyed[name].first()).any()] or ["units"]
+    differs = keyed.select(pl.col(_KEY).ne_missing(pl.col(_KEY).first()).any()).row(0, named=True)
+    key = [name for name in _KEY if differs[name]] or ["units"]
     shapes = keyed.unique(key, keep="first", maintain_order=True).with_row_index("shape")
     shape_of_job = keyed.select(key).join(
         shapes.select("shape", *key), on=key, how="left", nulls_equal=True, maintain_order="left"
@@ -127,6 +128,8 @@ def _share(total: pl.Expr, units: pl.Expr) -> pl.Expr:
 
 
 def _leave_out(jobs: pl.DataFrame, column: str, asks: pl.Expr, what: str, notes: list[str]) -> pl.DataFrame:
+    if jobs[column].null_count() == len(jobs):
+        return jobs
     count = len(jobs.filter(asks))
     if count:
         ask = "asks" if count == 1 else "ask"
