@@ -8,8 +8,8 @@ what the plain bootstrap, which draws units one by one, would have done.
 import numpy as np
 
 import unspool
-from unspool.results.bootstrap import block_length, draw, units_of
-from unspool.results.compare import compare
+from unspool.analysis.bootstrap import block_length, draw, units_of
+from unspool.analysis.compare import compare
 from unspool.workloads.generators import lublin
 
 SERIES, LENGTH = 300, 1000

@@ -11,9 +11,9 @@ import sys
 from dataclasses import replace
 
 import unspool
+from unspool.analysis.costs import costs_of
 from unspool.faces.cloud.config import read_config
 from unspool.platforms.catalogue import read_catalogue
-from unspool.results.costs import costs_of
 from unspool.workloads.generators import lublin
 from unspool.workloads.sample import read_sample
 

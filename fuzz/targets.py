@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from unspool import units
+from unspool.analysis.check import check_schedule
 from unspool.cli.config import read_config as read_run_config
 from unspool.cli.files import kind_of
 from unspool.errors import InputError
@@ -28,7 +29,6 @@ from unspool.platforms.catalogue.plans import read_ratios
 from unspool.platforms.documents import parse_value
 from unspool.platforms.outages import read_outages
 from unspool.report.dispatch import read_dispatch
-from unspool.results.check import check_schedule
 from unspool.results.store import load_all
 from unspool.sweep.grid import read_grid
 from unspool.sweep.store import read_runs
@@ -138,7 +138,7 @@ TARGETS: dict[str, Target] = {
     "grid": Target(read_grid, ("sweep/",), "grid.toml"),
     "kind-of-toml": Target(kind_of, ("cli/files",), "input.toml"),
     "kind-of-yaml": Target(kind_of, ("cli/files",), "input.yaml"),
-    "schedule": Target(_check, ("results/audit/", "results/check")),
+    "schedule": Target(_check, ("results/audit/", "analysis/check")),
     "result": Target(load_all, ("results/",), folder="result"),
     "costs": Target(read_costs, ("faces/cloud/",), folder="costs"),
     "dispatched": Target(read_dispatch, ("report/",), folder="dispatched"),

@@ -8,9 +8,9 @@ from math import inf
 from pathlib import Path
 
 import unspool
+from unspool.analysis.costs import costs_of
 from unspool.faces.cloud.config import Server, read_config
 from unspool.platforms.catalogue import read_catalogue
-from unspool.results.costs import costs_of
 
 HERE = Path(__file__).parent
 OURS = Server("node", count=6, cores=32, memory_bytes=128 << 30, usd_per_hour=0.9)

@@ -9,6 +9,12 @@ TYPE_CHECKING = False  # as `typing` has it, without importing it: the command l
 if TYPE_CHECKING:
     from typing import Any
 
+    from unspool.analysis.check import check_schedule
+    from unspool.analysis.compare import compare
+    from unspool.analysis.conformity import check_policy
+    from unspool.analysis.diff import diff
+    from unspool.analysis.forecast import forecast
+    from unspool.analysis.why import why
     from unspool.errors import DecisionError, InputError, RunError, UnspoolError
     from unspool.model.network import Contention
     from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
@@ -16,15 +22,10 @@ if TYPE_CHECKING:
     from unspool.platforms import read_platform
     from unspool.policies.base import Annotate, Kill, Reject, Scheduler, SetPstate, Start, Tell, WakeAt
     from unspool.policies.view import Job, View
-    from unspool.results.check import check_schedule
-    from unspool.results.compare import compare, comparison
-    from unspool.results.conformity import check_policy
-    from unspool.results.difference import diff
-    from unspool.results.forecast import forecast
+    from unspool.results.overview import comparison
     from unspool.results.result import Result
     from unspool.results.run import run
     from unspool.results.store import load, save
-    from unspool.results.why import why
     from unspool.simulation.engine import Engine
     from unspool.workloads import read_workload, write_workload
 
@@ -36,15 +37,16 @@ _HOME = {
     "unspool.platforms": ("read_platform",),
     "unspool.policies.base": ("Annotate", "Kill", "Reject", "Scheduler", "SetPstate", "Start", "Tell", "WakeAt"),
     "unspool.policies.view": ("Job", "View"),
-    "unspool.results.check": ("check_schedule",),
-    "unspool.results.compare": ("compare", "comparison"),
-    "unspool.results.conformity": ("check_policy",),
-    "unspool.results.difference": ("diff",),
-    "unspool.results.forecast": ("forecast",),
+    "unspool.analysis.check": ("check_schedule",),
+    "unspool.analysis.compare": ("compare",),
+    "unspool.analysis.conformity": ("check_policy",),
+    "unspool.analysis.diff": ("diff",),
+    "unspool.analysis.forecast": ("forecast",),
+    "unspool.results.overview": ("comparison",),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
     "unspool.results.store": ("load", "save"),
-    "unspool.results.why": ("why",),
+    "unspool.analysis.why": ("why",),
     "unspool.simulation.engine": ("Engine",),
     "unspool.workloads": ("read_workload", "write_workload"),
 }

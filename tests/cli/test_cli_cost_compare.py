@@ -4,8 +4,8 @@ import shlex
 import polars as pl
 import pytest
 
+from unspool.analysis.setups import _beats
 from unspool.report.setups import set_ups_headline
-from unspool.results.setups import _beats
 
 TYPES = """\
 region,type,cores,vcpus,memory_gib,architecture,on_demand_usd_per_hour

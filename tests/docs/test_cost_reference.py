@@ -11,11 +11,11 @@ from tests.faces.test_cost_outputs import made_costs
 from tests.metrics.cost.tables import instance
 
 from unspool import Workload
+from unspool.analysis.commitments import Offers, commitments_of, units_of
+from unspool.analysis.setups import set_ups_table
 from unspool.faces.cloud.outputs import write_costs
 from unspool.faces.cloud.workbook import SHEETS
 from unspool.platforms.catalogue import read_catalogue
-from unspool.results.commitments import Offers, commitments_of, units_of
-from unspool.results.setups import set_ups_table
 
 PAGE = "cost-outputs"
 

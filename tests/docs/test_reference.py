@@ -12,6 +12,9 @@ import pytest
 from rich.console import Console
 
 import unspool
+from unspool.analysis.audit.laws import LAWS, POLICY_LAWS
+from unspool.analysis.conformity import _RULES
+from unspool.analysis.reasons import REASONS
 from unspool.cli.app import app, run_command
 from unspool.cli.config import RunConfig
 from unspool.conform import KINDS
@@ -29,9 +32,6 @@ from unspool.platforms.networks import StarKeys, StorageKeys, SwitchKeys
 from unspool.platforms.simgrid.grammar import ATTRIBUTES, ROUTINGS, SYNONYMS
 from unspool.plugins import BUILT_IN
 from unspool.policies.orders import Multifactor
-from unspool.results.audit.laws import LAWS, POLICY_LAWS
-from unspool.results.conformity import _RULES
-from unspool.results.reasons import REASONS
 from unspool.results.result import NETWORK_USE, TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND

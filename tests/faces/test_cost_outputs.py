@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from tests.metrics.cost.tables import fixed, instance, tables
 
+from unspool.analysis.costs import Costs
 from unspool.errors import InputError
 from unspool.faces.cloud.outputs import write_costs
 from unspool.metrics.cost import bill, figures, hourly, window_of
 from unspool.model.workload import rejected_table
-from unspool.results.costs import Costs
 
 JANUARY = 1767225600.0  # 2026-01-01T00:00:00 UTC
 

@@ -13,13 +13,13 @@ from tests.faces.test_cost_outputs import made_costs
 from tests.metrics.cost.tables import fixed, instance
 from tests.oracles.workbook import Workbook
 
+from unspool.analysis.commitments import Offers, commitments_of, units_of
 from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
 from unspool.faces.cloud.workbook import SHEETS, needs_xlsxwriter, write_workbook
 from unspool.metrics.cost.commitments import Commitment, Rates, outcome, usage_of
 from unspool.platforms.catalogue import Catalogue, CatalogueType
 from unspool.platforms.catalogue.plans import PlanTerm, Ratios
-from unspool.results.commitments import Offers, commitments_of, units_of
 
 pytest.importorskip("xlsxwriter", reason="the extra excel is not installed")
 

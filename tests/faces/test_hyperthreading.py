@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 from unspool import Workload
+from unspool.analysis.costs import costs_of
 from unspool.faces.cloud.commit import commitments_in, with_commitments
 from unspool.faces.cloud.config import read_config
 from unspool.faces.cloud.outputs import read_costs, write_costs
 from unspool.metrics.cost import cost_by_type
 from unspool.platforms.catalogue import read_catalogue
 from unspool.platforms.clouds import CloudKeys, cloud_of, describe_cloud
-from unspool.results.costs import costs_of
 from unspool.results.run import run
 
 HOUR = 3600

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool import Workload, run
+from unspool.analysis.costs import costs_of
 from unspool.errors import InputError
 from unspool.faces.cloud.config import read_config
 from unspool.faces.cloud.outputs import write_costs
 from unspool.platforms.catalogue import read_catalogue
 from unspool.platforms.catalogue.names import clean_name, family_of, provider_of
-from unspool.results.costs import costs_of
 
 GIB = 2**30
 

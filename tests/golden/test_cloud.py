@@ -6,6 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from unspool.analysis.costs import costs_of
 from unspool.errors import InputError, RunError
 from unspool.model.cloud import Cloud, InstanceType, Limits, SpotRule
 from unspool.model.outages import Outages
@@ -13,7 +14,6 @@ from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.model.prices import Price
 from unspool.model.workload import Workload
 from unspool.policies.base import Start, WakeAt
-from unspool.results.costs import costs_of
 from unspool.results.run import run
 
 GIB = 1 << 30

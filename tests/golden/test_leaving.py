@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from tests.build import workload
 
+from unspool.analysis.costs import costs_of
 from unspool.errors import InputError
 from unspool.model.cloud import Cloud, InstanceType, Limits
 from unspool.model.platform import MachineGroup, MachineType, Platform
@@ -12,7 +13,6 @@ from unspool.model.workload import Workload
 from unspool.plugins import build
 from unspool.policies.base import Kill, Start
 from unspool.policies.schedulers.easy import Easy
-from unspool.results.costs import costs_of
 from unspool.results.run import run
 from unspool.simulation.engine import Engine
 

@@ -3,9 +3,9 @@
 import pytest
 from tests.golden.test_cloud import GIB, cloud, hosts, jobs, starts
 
+from unspool.analysis.costs import costs_of
 from unspool.errors import InputError
 from unspool.model.cloud import InstanceType, Limits
-from unspool.results.costs import costs_of
 from unspool.results.run import run
 
 SMALL = InstanceType("c.small", "c", 1, 2, 4 * GIB, on_demand_usd_per_hour=0.06)

@@ -12,9 +12,9 @@ from tests.build import POLICIES
 from tests.oracles import audit
 from tests.strategies import as_jobs, as_workload, platforms, requests, rows
 
+from unspool.analysis.audit.schedule import Schedule, schedule_of
+from unspool.analysis.check import check_schedule
 from unspool.model.platform import Platform
-from unspool.results.audit.schedule import Schedule, schedule_of
-from unspool.results.check import check_schedule
 from unspool.results.run import run
 from unspool.workloads import read_workload
 from unspool.workloads.generators import lublin

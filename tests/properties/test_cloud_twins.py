@@ -10,7 +10,7 @@ from tests.oracles.cloud_money import bill
 from tests.oracles.cloud_saving import PLACEMENTS, replay_with
 from tests.strategies_cloud import cloud_platforms, cloud_workloads
 
-from unspool.results.costs import costs_of
+from unspool.analysis.costs import costs_of
 from unspool.results.run import run
 
 MACHINE_COLUMNS = ("machine", "type", "plan", "billing", "cores", "memory_bytes", "gpus", "usd_per_hour")

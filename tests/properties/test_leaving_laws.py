@@ -14,6 +14,7 @@ from tests.power_build import powered
 from tests.strategies import as_workload, owned, owners, platforms, requests, rows
 from tests.strategies_cloud import cloud_platforms, cloud_workloads
 
+from unspool.analysis.costs import costs_of
 from unspool.model.cloud import SpotRule
 from unspool.model.outages import OnLoss, Outage, Outages
 from unspool.model.platform import Platform
@@ -21,7 +22,6 @@ from unspool.model.profile import Delay, HomogeneousTask, Sequence
 from unspool.model.workload import Workload
 from unspool.plugins import build
 from unspool.policies.base import Annotate, Kill
-from unspool.results.costs import costs_of
 from unspool.results.run import run
 
 CORES = 8

@@ -10,9 +10,9 @@ from tests.fluid_build import fluid_jobs, outcome, platform
 from tests.oracles import profiles as twin
 from tests.strategies_profiles import fluid_scenes
 
+from unspool.analysis.check import check_schedule
 from unspool.model.network import Contention
 from unspool.plugins import build
-from unspool.results.check import check_schedule
 from unspool.results.run import run
 from unspool.simulation.engine import Engine
 

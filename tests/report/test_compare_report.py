@@ -12,6 +12,7 @@ from tests.build import one_core_machines, workload
 from tests.golden.test_cloud import SMALL, WIDE, cloud
 from tests.golden.test_cloud import jobs as cloud_jobs
 
+from unspool.analysis.compare import compare
 from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.report import compare_report, write_compare_report
@@ -24,7 +25,6 @@ from unspool.report.figures.difference import (
     signed,
 )
 from unspool.report.figures.style import MOST_MARKS
-from unspool.results.compare import compare
 from unspool.results.run import run
 from unspool.workloads.generators import lublin
 

@@ -5,7 +5,7 @@ from tests.build import workload
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.model.prices import Price
 from unspool.policies.base import Annotate, Kill, Reject, Start
-from unspool.results.compare import comparison
+from unspool.results.overview import comparison
 from unspool.results.run import run
 from unspool.results.tables import machines_of
 

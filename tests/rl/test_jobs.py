@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.build import workload
 
+from unspool.analysis.conformity import check_policy
 from unspool.errors import InputError, RunError
-from unspool.results.conformity import check_policy
 from unspool.results.run import run
 from unspool.simulation.choosing import GLOBALS, PER_JOB
 from unspool.simulation.engine import Engine

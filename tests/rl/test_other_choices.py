@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 from tests.build import workload
 
+from unspool.analysis.conformity import check_policy
 from unspool.errors import InputError
 from unspool.faces.dispatch.drive import Parts, simulation_of
 from unspool.faces.dispatch.simdex import jobs_of
 from unspool.model.cloud import Cloud, InstanceType
 from unspool.model.platform import Platform
 from unspool.platforms import read_platform
-from unspool.results.conformity import check_policy
 from unspool.results.run import run
 from unspool.workloads.generators import lublin
 from unspool.workloads.sample import read_recodex_sample

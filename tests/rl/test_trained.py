@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 from tests.sweep.tiny import thread_place
 
+from unspool.analysis.conformity import check_policy
 from unspool.cli.app import run_command
 from unspool.errors import InputError
 from unspool.plugins import build
-from unspool.results.conformity import check_policy
 from unspool.results.run import run
 from unspool.rl.trained import load_model, most_likely
 from unspool.workloads import write_workload

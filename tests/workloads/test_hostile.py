@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from unspool.analysis.audit.schedule import read_schedule
 from unspool.errors import InputError
 from unspool.limits import raised
 from unspool.platforms import read_platform
-from unspool.results.audit.schedule import read_schedule
 from unspool.workloads import FORMATS, read_workload
 from unspool.workloads.files import read_blocks, read_text
 from unspool.workloads.intervals import parse_intervals

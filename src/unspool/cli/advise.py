@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from unspool.analysis.costs import costs_of
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
@@ -23,7 +24,6 @@ from unspool.metrics.cost import bands
 from unspool.model.workload import Workload
 from unspool.platforms.catalogue import read_catalogue
 from unspool.report.shown import money
-from unspool.results.costs import costs_of
 from unspool.results.run import run
 
 __all__ = ["advise_on"]

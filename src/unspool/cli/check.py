@@ -7,14 +7,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from unspool.analysis.audit.laws import Report, Verdict
+from unspool.analysis.audit.schedule import read_schedule
+from unspool.analysis.check import check_schedule, policy_of
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
 from unspool.cli.options import LogFormat, Untrusted
 from unspool.cli.output import Progress, note, print_json, print_table, print_text, reading
 from unspool.platforms import read_platform
-from unspool.results.audit.laws import Report, Verdict
-from unspool.results.audit.schedule import read_schedule
-from unspool.results.check import check_schedule, policy_of
 
 __all__ = ["check"]
 

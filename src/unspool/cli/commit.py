@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 from cyclopts import Parameter
 
+from unspool.analysis.commitments import BEST, Commitments
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, print_text
 from unspool.faces.cloud.commit import commitments_in, write_commitments
 from unspool.faces.cloud.config import CostConfig, read_config
@@ -16,7 +17,6 @@ from unspool.platforms.catalogue import read_catalogue
 from unspool.platforms.catalogue.plans import PAYMENTS, read_ratios
 from unspool.report.commitments import commitment_sentence, months, sheet_sentence
 from unspool.report.shown import money, percent
-from unspool.results.commitments import BEST, Commitments
 from unspool.results.store import check_free
 
 __all__ = ["commit"]

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import polars as pl
 from cyclopts import Parameter
 
+from unspool.analysis.compare import Comparison
+from unspool.analysis.compare import compare as compare_results
 from unspool.cli.comparison import shown_slowdown, shown_time
 from unspool.cli.files import read_results
 from unspool.cli.options import Seed
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, print_text
 from unspool.errors import InputError, shown
-from unspool.results.compare import Comparison
-from unspool.results.compare import compare as compare_results
 from unspool.results.rejection import warnings_of
 from unspool.results.result import Result
 from unspool.results.series import POINTS, series, span_of

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from unspool.analysis.costs import Costs, costs_of
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
 from unspool.cli.files import in_results, read_log, tell_reasons
@@ -35,7 +36,6 @@ from unspool.model.workload import Workload
 from unspool.platforms.catalogue import read_catalogue
 from unspool.plugins import build
 from unspool.policies.base import BindingScheduler
-from unspool.results.costs import Costs, costs_of
 from unspool.results.run import run as simulate
 from unspool.results.store import check_free, versions
 from unspool.trust import vet

@@ -12,6 +12,8 @@ from typing import Annotated, Any
 import polars as pl
 from cyclopts import Parameter
 
+from unspool.analysis.costs import costs_of
+from unspool.analysis.setups import AS_LOGGED, COST_PARTS, SetUp, set_ups_table
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
@@ -35,10 +37,8 @@ from unspool.model.workload import Workload
 from unspool.platforms.catalogue import Catalogue, read_catalogue
 from unspool.report.setups import set_ups_headline
 from unspool.report.shown import amount, money
-from unspool.results.costs import costs_of
 from unspool.results.rejection import warnings_of
 from unspool.results.run import run as simulate
-from unspool.results.setups import AS_LOGGED, COST_PARTS, SetUp, set_ups_table
 from unspool.results.store import check_free
 from unspool.trust import vet
 

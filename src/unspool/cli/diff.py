@@ -7,12 +7,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from unspool.analysis.diff import Decided, Difference, Fate
+from unspool.analysis.diff import diff as find_difference
+from unspool.analysis.reasons import told_time
 from unspool.cli.options import Untrusted
 from unspool.cli.output import Progress, compiling_announcement, counted, note, print_json, print_text
 from unspool.errors import shown
-from unspool.results.difference import Decided, Difference, Fate
-from unspool.results.difference import diff as find_difference
-from unspool.results.reasons import told_time
 from unspool.results.store import load
 from unspool.trust import vet
 from unspool.units import format_duration

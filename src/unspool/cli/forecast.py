@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from unspool.analysis.forecast import HORIZON, QUANTILES, REPLICAS, Forecast
+from unspool.analysis.forecast import forecast as forecast_queue
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import platform_named, platform_of_log, read_log
@@ -23,8 +25,6 @@ from unspool.cli.output import (
 )  # fmt: skip
 from unspool.errors import InputError, shown
 from unspool.plugins import build
-from unspool.results.forecast import HORIZON, QUANTILES, REPLICAS, Forecast
-from unspool.results.forecast import forecast as forecast_queue
 from unspool.results.spreadsheet import write_csv
 from unspool.trust import vet
 from unspool.units import format_duration

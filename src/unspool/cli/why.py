@@ -7,13 +7,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from unspool.analysis.reasons import told_time
+from unspool.analysis.why import Explanation, Interval
+from unspool.analysis.why import why as explain
 from unspool.cli.options import Untrusted
 from unspool.cli.output import Progress, compiling_announcement, counted, note, print_json, print_table, print_text
 from unspool.errors import shown
-from unspool.results.reasons import told_time
 from unspool.results.store import load
-from unspool.results.why import Explanation, Interval
-from unspool.results.why import why as explain
 from unspool.trust import vet
 from unspool.units import format_duration
 

@@ -12,12 +12,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from unspool.analysis.costs import costs_of
 from unspool.conform.checks import Check, Outcome, few
 from unspool.errors import InputError
 from unspool.faces.cloud.config import read_config
 from unspool.model.workload import Workload
 from unspool.platforms.catalogue import read_catalogue
-from unspool.results.costs import costs_of
 from unspool.results.run import run
 from unspool.units import parse_duration
 from unspool.workloads import read_workload

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from unspool.analysis.commitments import BEST, Commitments
 from unspool.report.content import Column, Section, table_of
 from unspool.report.figures.commitments import commitment_curve
 from unspool.report.shown import money, percent
-from unspool.results.commitments import BEST, Commitments
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from unspool.analysis.compare import Comparison, compare, compared_jobs, named_results
 from unspool.errors import InputError, shown
 from unspool.report.comparetables import (
     difference_tables,
@@ -33,7 +34,6 @@ from unspool.report.page import filled, write_page
 from unspool.report.run import run_command
 from unspool.report.runtables import figures_table
 from unspool.report.shown import change, duration, money, percent
-from unspool.results.compare import Comparison, compare, compared_jobs, named_results
 from unspool.results.rejection import warnings_of, with_warning
 from unspool.results.result import Result
 from unspool.results.store import versions

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from unspool.analysis.compare import Comparison
 from unspool.errors import shown
 from unspool.report.content import Cell, Column, Split, Table, table_of
 from unspool.report.figures.difference import MEASURE_NAMES, signed
 from unspool.report.shown import amount, duration, money, percent
-from unspool.results.compare import Comparison
 from unspool.results.result import Result
 from unspool.units import counted
 

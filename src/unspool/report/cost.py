@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from unspool.analysis.costs import Costs
 from unspool.errors import shown
 from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by, cost_by_provider, cost_by_type
 from unspool.report.bands import bands_sections
@@ -18,7 +19,6 @@ from unspool.report.figures.instances import cost_against_wait, instance_states,
 from unspool.report.figures.style import NOT_SAID
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money, percent
-from unspool.results.costs import Costs
 from unspool.results.rejection import warning_of, with_warning
 from unspool.results.store import versions
 from unspool.storage import replace_text

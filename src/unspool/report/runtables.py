@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from unspool.analysis.groups import grouped
 from unspool.errors import shown
 from unspool.report.content import Cell, Column, Table, table_of
 from unspool.report.figures.links import busiest
 from unspool.report.shown import amount, change, decimal, duration, energy, money, percent
-from unspool.results.groups import grouped
 from unspool.results.result import Result
 
 __all__ = ["figures_of", "figures_table", "group_tables", "links_table", "longest_waits", "policies_table"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from unspool.analysis.setups import AS_LOGGED, COST_PARTS, SetUp
 from unspool.errors import shown
 from unspool.metrics.cost import GROUPED, UNALLOCATED, cost_by
 from unspool.model.workload import Workload
@@ -17,7 +18,6 @@ from unspool.report.figures.style import NOT_SAID
 from unspool.report.page import filled
 from unspool.report.shown import amount, duration, hours, money
 from unspool.results.rejection import warnings_of, with_warning
-from unspool.results.setups import AS_LOGGED, COST_PARTS, SetUp
 
 __all__ = ["set_ups_headline", "set_ups_page", "set_ups_report"]
 

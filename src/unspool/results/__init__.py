@@ -1,1 +1,1 @@
-"""What a run leaves behind: tables, summary, the folder they are kept in, and comparisons."""
+"""What a run leaves behind: tables, summary, figures, and the folder that they are kept in."""

@@ -147,7 +147,7 @@ class Result:
     __hash__ = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
-        from unspool.results.compare import comparison
+        from unspool.results.overview import comparison
         from unspool.results.plots import SKETCH
 
         head = f"<p><b>{escape(self.workload)}</b> on {escape(self.platform.name)}</p>"

@@ -13,6 +13,7 @@ from socket import gethostname
 from time import perf_counter
 from typing import Any
 
+from unspool.analysis.costs import costs_of
 from unspool.errors import InputError, RunError, UnspoolError, shown
 from unspool.faces.cloud.changes import parse_changes
 from unspool.faces.cloud.config import CostConfig, fixed_only, read_config
@@ -21,7 +22,6 @@ from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.platforms import pool_of_log, read_platform
 from unspool.platforms.catalogue import Catalogue, read_catalogue
-from unspool.results.costs import costs_of
 from unspool.results.result import Result
 from unspool.results.run import run
 from unspool.results.store import versions

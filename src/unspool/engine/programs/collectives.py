@@ -7,6 +7,7 @@ other are a million messages. A step posts one message, or waits for all that we
 from __future__ import annotations
 
 from unspool.engine.kernel.compiled import compiled, inlined
+from unspool.engine.kernel.state import Array
 from unspool.engine.programs.mpi import (
     ALLGATHER,
     ALLREDUCE,
@@ -20,7 +21,6 @@ from unspool.engine.programs.mpi import (
     SCAN,
     SCATTER,
     SCATTERV,
-    Array,
 )
 
 __all__ = ["BRUCK", "END", "LINEAR", "PAIR", "PAUSE", "PUT", "SKIP", "TAKE", "WORK", "pattern_of_alltoall", "step_of"]

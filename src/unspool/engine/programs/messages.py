@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 from unspool.engine.kernel.compiled import compiled, inlined
-from unspool.engine.kernel.state import Mpi, Routes, Sharing
+from unspool.engine.kernel.state import Array, Mpi, Routes, Sharing
 from unspool.engine.network.activities import start_timer
 from unspool.engine.network.tasks import NO_WORK, begin_task, clear_task, send
-from unspool.engine.programs.mpi import NOWHERE, Array
+from unspool.engine.programs.mpi import NOWHERE
 
 __all__ = [
     "A_RANK", "COMPUTES", "DONE", "ENDED", "FLYING", "LOOKS", "MESSAGE", "NEEDS_ALL", "NEEDS_ONE", "NEEDS_OPEN",

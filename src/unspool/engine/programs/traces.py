@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unspool.engine.kernel.compiled import compiled
-from unspool.engine.kernel.state import Mpi, longer
+from unspool.engine.kernel.state import Array, Mpi, longer
 from unspool.engine.programs.messages import chain
 from unspool.engine.programs.mpi import (
     ACTION,
@@ -27,7 +27,6 @@ from unspool.engine.programs.mpi import (
     TEST,
     TRACE,
     WAIT,
-    Array,
 )
 from unspool.workloads.smpi_actions import ACTIONS
 from unspool.workloads.smpi_traces import SmpiTrace

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import polars as pl
 
+from unspool.analysis.commitments import Commitments, Offers, commitments_again, commitments_of, units_of
+from unspool.analysis.costs import Costs
 from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
 from unspool.platforms.catalogue import Catalogue
 from unspool.platforms.catalogue.plans import Ratios
 from unspool.platforms.documents import read_json
-from unspool.results.commitments import Commitments, Offers, commitments_again, commitments_of, units_of
-from unspool.results.costs import Costs
 from unspool.results.spreadsheet import plain_texts
 from unspool.results.store import write_folder, write_json, write_table
 

@@ -12,6 +12,8 @@ from zipfile import BadZipFile
 import numpy as np
 import polars as pl
 
+from unspool.analysis.costs import Costs
+from unspool.analysis.setups import SetUp
 from unspool.confinement.roots import readable_folder
 from unspool.errors import InputError
 from unspool.faces.cloud.commit import read_commitments, write_commitment_files
@@ -25,8 +27,6 @@ from unspool.model.workload import Workload
 from unspool.platforms.documents import read_json
 from unspool.report import write_cost_report
 from unspool.report.setups import set_ups_report
-from unspool.results.costs import Costs
-from unspool.results.setups import SetUp
 from unspool.results.spreadsheet import plain_texts
 from unspool.results.store import REPORT, versions, write_folder, write_json, write_table
 from unspool.storage import make_folder, write_text, writing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from unspool.analysis.costs import Costs
 from unspool.metrics.cost import hosts_of
 from unspool.metrics.cost.threads import PHYSICAL
-from unspool.results.costs import Costs
 
 __all__ = ["instances_table", "jobs_table", "rejected_table"]
 

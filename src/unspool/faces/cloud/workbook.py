@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from unspool.analysis.commitments import Commitments
+from unspool.analysis.costs import Costs
 from unspool.errors import InputError
 from unspool.faces.cloud.config import CostConfig
 from unspool.faces.cloud.sheets import ROW, Floats, Layout
 from unspool.metrics.cost import wait_bins
-from unspool.results.commitments import Commitments
-from unspool.results.costs import Costs
 from unspool.storage import write_bytes
 from unspool.units import format_number, name_duration
 

@@ -22,7 +22,7 @@ _DASHES = ("dash", "dot", "solid")
 def commitment_curve(curve: pl.DataFrame, hours: int) -> Figure:
     """The total cost against dollars committed an hour, from none to twice the best, of each choice of savings plans.
 
-    The columns are those of the curve of `unspool.results.commitments`. The least of each curve is marked.
+    The columns are those of the curve of `unspool.analysis.commitments`. The least of each curve is marked.
     """
     from plotly.graph_objects import Figure, Scatter
 

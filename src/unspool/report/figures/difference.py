@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from unspool.analysis.compare import Comparison
 from unspool.errors import shown
 from unspool.report.figures.bins import held_over
 from unspool.report.figures.gantt import has_machines
@@ -26,7 +27,6 @@ from unspool.report.figures.style import (
 )  # fmt: skip
 from unspool.report.figures.waits import size_classes
 from unspool.report.shown import amount, duration, money
-from unspool.results.compare import Comparison
 from unspool.results.result import Result
 from unspool.results.series import span_of
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from unspool.analysis.costs import Costs
 from unspool.metrics.cost.hosts import hosts_of
 from unspool.report.figures.bins import held_over
 from unspool.report.figures.style import (
@@ -20,7 +21,6 @@ from unspool.report.figures.style import (
     plain,
 )
 from unspool.report.shown import duration, hours, money
-from unspool.results.costs import Costs
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from unspool.analysis.setups import AS_LOGGED, COST_PARTS
 from unspool.errors import shown
 from unspool.report.figures.style import CAPACITY, OTHER, PALETTE, colour_of, finished, nothing, plain
 from unspool.report.shown import duration, money
-from unspool.results.setups import AS_LOGGED, COST_PARTS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

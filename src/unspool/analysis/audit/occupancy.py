@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from unspool.analysis.audit.laws import Tally
+from unspool.analysis.audit.matching import Array, Match
+from unspool.analysis.audit.schedule import Schedule
 from unspool.engine.place.shapes import capacity_of, consumable_names
 from unspool.model.platform import Platform
-from unspool.results.audit.laws import Tally
-from unspool.results.audit.matching import Array, Match
-from unspool.results.audit.schedule import Schedule
 
 __all__ = ["check_capacity", "check_machines", "check_once", "check_run_time", "check_submission"]
 

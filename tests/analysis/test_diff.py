@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from tests.build import workload
 from tests.strategies import as_jobs, as_workload, rows
 
+from unspool.analysis.diff import diff
 from unspool.errors import InputError
 from unspool.model.platform import MachineGroup, MachineType, Platform
 from unspool.policies.base import Reject, Start
-from unspool.results.difference import diff
 from unspool.results.run import run
 
 BACKFILLED = [(0, 10, 3, 10), (1, 10, 4, 10), (2, 5, 1, 5), (3, 20, 1, 30)]  # on 4 cores c may overtake, d may not

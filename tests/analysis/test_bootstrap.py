@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unspool.results.bootstrap import UNITS, _student, block_length, draw, totals, units_of
+from unspool.analysis.bootstrap import UNITS, _student, block_length, draw, totals, units_of
 
 
 def interval_of_mean(values, seed=0, confidence=0.95, replicates=2000, block=None):

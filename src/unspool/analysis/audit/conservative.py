@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right, insort
 
-from unspool.results.audit.laws import Tally
-from unspool.results.audit.matching import Match
-from unspool.results.audit.replay import Instant, Pool, Progress, instants_of
+from unspool.analysis.audit.laws import Tally
+from unspool.analysis.audit.matching import Match
+from unspool.analysis.audit.replay import Instant, Pool, Progress, instants_of
 
 __all__ = ["follow_conservative"]
 

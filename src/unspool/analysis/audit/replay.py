@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.results.audit.matching import Array, Match
+from unspool.analysis.audit.matching import Array, Match
 
 __all__ = ["Instant", "Pool", "Progress", "free_at", "instants_of"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unspool.analysis.audit.schedule import Schedule
 from unspool.engine.place.shapes import Asked, shapes_of
 from unspool.engine.setup import estimates_of
 from unspool.model.dependencies import waits_of
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.results.audit.schedule import Schedule
 from unspool.workloads.references import spans_of
 
 __all__ = ["Array", "Match", "match"]

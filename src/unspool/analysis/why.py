@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from unspool.analysis.reasons import Reason, reason_for, told_time
+from unspool.analysis.rerun import AnyLog, Rerun
 from unspool.engine.kernel.state import QUEUED, UNSEEN
 from unspool.errors import InputError, shown
-from unspool.results.reasons import Reason, reason_for, told_time
-from unspool.results.rerun import AnyLog, Rerun
 from unspool.results.result import Result
 from unspool.results.store import load
 from unspool.simulation.engine import Engine, Policy

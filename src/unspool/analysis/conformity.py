@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unspool.analysis.audit.laws import Report, Tally, Verdict
+from unspool.analysis.audit.replay import Progress
+from unspool.analysis.check import check_schedule, policy_of
+from unspool.analysis.trials import changed_after, random_workload
 from unspool.errors import DecisionError, InputError, RunError, UnspoolError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
@@ -18,12 +22,8 @@ from unspool.platforms import read_platform
 from unspool.plugins import build
 from unspool.policies.base import CompiledScheduler, Decision, Scheduler, Start
 from unspool.policies.view import View
-from unspool.results.audit.laws import Report, Tally, Verdict
-from unspool.results.audit.replay import Progress
-from unspool.results.check import check_schedule, policy_of
 from unspool.results.result import Result
 from unspool.results.run import name_of, run
-from unspool.results.trials import changed_after, random_workload
 from unspool.simulation.engine import Policy
 
 __all__ = ["check_policy"]

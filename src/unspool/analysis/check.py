@@ -7,25 +7,25 @@ from os import PathLike, fspath
 
 import numpy as np
 
-from unspool.engine.place.domains import local_shapes
-from unspool.errors import InputError, UnknownName
-from unspool.model.platform import Platform
-from unspool.model.workload import Workload
-from unspool.platforms import pool_of_log, read_platform
-from unspool.results.audit.conservative import follow_conservative
-from unspool.results.audit.easy import follow_easy
-from unspool.results.audit.fcfs import follow_fcfs
-from unspool.results.audit.laws import LAWS, POLICY_LAWS, Report, Tally, Verdict
-from unspool.results.audit.matching import Match, match
-from unspool.results.audit.occupancy import (
+from unspool.analysis.audit.conservative import follow_conservative
+from unspool.analysis.audit.easy import follow_easy
+from unspool.analysis.audit.fcfs import follow_fcfs
+from unspool.analysis.audit.laws import LAWS, POLICY_LAWS, Report, Tally, Verdict
+from unspool.analysis.audit.matching import Match, match
+from unspool.analysis.audit.occupancy import (
     check_capacity,
     check_machines,
     check_once,
     check_run_time,
     check_submission,
 )
-from unspool.results.audit.replay import Progress
-from unspool.results.audit.schedule import Schedule, read_schedule, schedule_of
+from unspool.analysis.audit.replay import Progress
+from unspool.analysis.audit.schedule import Schedule, read_schedule, schedule_of
+from unspool.engine.place.domains import local_shapes
+from unspool.errors import InputError, UnknownName
+from unspool.model.platform import Platform
+from unspool.model.workload import Workload
+from unspool.platforms import pool_of_log, read_platform
 from unspool.results.result import Result
 from unspool.workloads import read_workload
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
+from unspool.analysis.changes import TIME_OF, changes_of, compared_attempts, earliest
+from unspool.analysis.reasons import reason_for, told_time
+from unspool.analysis.rerun import AnyLog, Rerun
 from unspool.engine.kernel.state import QUEUED, UNSEEN
 from unspool.errors import InputError
-from unspool.results.changes import TIME_OF, changes_of, compared_attempts, earliest
-from unspool.results.reasons import reason_for, told_time
-from unspool.results.rerun import AnyLog, Rerun
 from unspool.results.result import Result
 from unspool.results.store import load
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from unspool.results.audit.laws import Tally
-from unspool.results.audit.matching import Match
-from unspool.results.audit.replay import Pool, Progress, instants_of
+from unspool.analysis.audit.laws import Tally
+from unspool.analysis.audit.matching import Match
+from unspool.analysis.audit.replay import Pool, Progress, instants_of
 from unspool.units import counted
 
 __all__ = ["follow_fcfs", "note_missed"]

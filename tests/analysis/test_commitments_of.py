@@ -1,9 +1,9 @@
 import polars as pl
 import pytest
 
+from unspool.analysis.commitments import BEST, Offers, commitments_of, units_of
 from unspool.platforms.catalogue import Catalogue, CatalogueType
 from unspool.platforms.catalogue.plans import PlanTerm, Ratios
-from unspool.results.commitments import BEST, Offers, commitments_of, units_of
 
 TERM = PlanTerm(1, "No Upfront")
 

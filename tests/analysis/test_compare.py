@@ -8,11 +8,11 @@ from tests import strategies
 from tests.build import workload
 
 import unspool
+from unspool.analysis.compare import compare
+from unspool.analysis.groups import size_class
+from unspool.analysis.paired import DIFFERENCES
 from unspool.errors import InputError
 from unspool.metrics.waiting import job_times
-from unspool.results.compare import compare
-from unspool.results.groups import size_class
-from unspool.results.paired import DIFFERENCES
 from unspool.results.run import run
 
 MINUTE = 60

@@ -4,10 +4,10 @@ import polars as pl
 import pytest
 from tests.build import workload
 
+from unspool.analysis.audit.schedule import Schedule
+from unspool.analysis.check import check_schedule
 from unspool.model.outages import Outage, Outages
 from unspool.model.platform import MachineGroup, MachineType, Platform
-from unspool.results.audit.schedule import Schedule
-from unspool.results.check import check_schedule
 from unspool.results.run import run
 
 

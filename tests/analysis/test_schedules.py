@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from tests.build import workload
 
+from unspool.analysis.audit.schedule import read_schedule
+from unspool.analysis.check import check_schedule
 from unspool.errors import InputError
 from unspool.model.platform import Platform
-from unspool.results.audit.schedule import read_schedule
-from unspool.results.check import check_schedule
 from unspool.results.run import run
 from unspool.results.store import save
 

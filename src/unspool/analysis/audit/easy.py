@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import insort
 
-from unspool.results.audit.fcfs import note_missed
-from unspool.results.audit.laws import Tally
-from unspool.results.audit.matching import Array, Match
-from unspool.results.audit.replay import Instant, Pool, Progress, free_at, instants_of
+from unspool.analysis.audit.fcfs import note_missed
+from unspool.analysis.audit.laws import Tally
+from unspool.analysis.audit.matching import Array, Match
+from unspool.analysis.audit.replay import Instant, Pool, Progress, free_at, instants_of
 
 __all__ = ["follow_easy"]
 

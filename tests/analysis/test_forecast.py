@@ -6,11 +6,11 @@ import pytest
 from tests.build import workload
 
 import unspool
+from unspool.analysis.uncertainty import DAY_S, Arrivals, _product_limit
 from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.policies.base import Start
-from unspool.results.uncertainty import DAY_S, Arrivals, _product_limit
 from unspool.simulation.engine import Engine
 from unspool.workloads.generators import lublin
 

@@ -6,8 +6,8 @@ import pytest
 
 import unspool
 from unspool import Annotate, Kill, Start, WakeAt
+from unspool.analysis.audit.laws import POLICY_LAWS
 from unspool.plugins import BUILT_IN
-from unspool.results.audit.laws import POLICY_LAWS
 
 PLACEMENTS = ("cheapest-fit", "largest-size", "least-added-cost")
 

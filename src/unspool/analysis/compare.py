@@ -9,36 +9,18 @@ from typing import Any
 
 import polars as pl
 
+from unspool.analysis.bootstrap import LEAST_BLOCKS
+from unspool.analysis.groups import COLUMNS
+from unspool.analysis.paired import DIFFERENCES, EQUAL, MEASURES, Pairs, differences
 from unspool.errors import InputError, UnknownName, shown
 from unspool.metrics.fairness import fairness
-from unspool.results.bootstrap import LEAST_BLOCKS
-from unspool.results.groups import COLUMNS
-from unspool.results.paired import DIFFERENCES, EQUAL, MEASURES, Pairs, differences
 from unspool.results.result import Result
 from unspool.results.store import load_all
 from unspool.units import counted, format_duration, parse_part
 
-__all__ = ["COMPARED", "Comparison", "compare", "compared_jobs", "comparison", "named_results"]
-
-COMPARED: tuple[str, ...] = (
-    "jobs",
-    "rejected",
-    "mean_wait_s",
-    "p95_wait_s",
-    "max_wait_s",
-    "mean_bounded_slowdown",
-    "utilisation",
-    "makespan_s",
-)
-"""The figures of the table that `unspool run` prints."""
+__all__ = ["Comparison", "compare", "compared_jobs", "named_results"]
 
 _SETTINGS = ("seed", "kill_at_walltime", "selection")
-
-
-def comparison(results: Sequence[Result]) -> pl.DataFrame:
-    """One row a policy with the figures that matter most."""
-    rows = [{"policy": result.policy, **{name: result.summary[name] for name in COMPARED}} for result in results]
-    return pl.DataFrame(rows)
 
 
 @dataclass(frozen=True, eq=False)

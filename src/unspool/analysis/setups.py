@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from unspool.analysis.costs import Costs
 from unspool.metrics.cost.waits import wait_figures
 from unspool.model.workload import Workload
-from unspool.results.costs import Costs
 
 __all__ = ["AS_LOGGED", "COST_PARTS", "SetUp", "instance_hours", "set_ups_table"]
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from tests.build import workload
 from tests.strategies import as_jobs, as_workload, platforms, requests, rows
 
+from unspool.analysis.reasons import REASONS, reason_for
+from unspool.analysis.room import shortage_of
+from unspool.analysis.why import why
 from unspool.errors import InputError
 from unspool.model.outages import Outage, Outages
 from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
 from unspool.policies.base import Start, WakeAt
-from unspool.results.reasons import REASONS, reason_for
-from unspool.results.room import shortage_of
 from unspool.results.run import run
-from unspool.results.why import why
 from unspool.simulation.engine import Engine
 
 GIB = 1 << 30

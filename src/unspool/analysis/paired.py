@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unspool.results.bootstrap import LEAST_BLOCKS, Draws, block_length, draw, totals, units_of
-from unspool.results.groups import grouped
+from unspool.analysis.bootstrap import LEAST_BLOCKS, Draws, block_length, draw, totals, units_of
+from unspool.analysis.groups import grouped
 
 __all__ = ["DIFFERENCES", "EQUAL", "MEASURES", "Pairs", "differences"]
 

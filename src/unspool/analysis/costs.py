@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from unspool.analysis.commitments import Commitments
 from unspool.metrics.cost import Bill, bill, figures, hourly, window_of
 from unspool.metrics.cost.waits import MEMORY_GIB, RUN_MINUTES
 from unspool.model.cloud import Cloud
 from unspool.model.workload import Workload
-from unspool.results.commitments import Commitments
 from unspool.results.rejection import SHARES
 from unspool.results.result import Result
 
