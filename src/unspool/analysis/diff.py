@@ -13,10 +13,10 @@ import polars as pl
 from unspool.analysis.changes import TIME_OF, changes_of, compared_attempts, earliest
 from unspool.analysis.reasons import reason_for, told_time
 from unspool.analysis.rerun import AnyLog, Rerun
-from unspool.engine.kernel.state import QUEUED, UNSEEN
 from unspool.errors import InputError
 from unspool.results.result import Result
 from unspool.results.store import load
+from unspool.simulation.codes import QUEUED, UNSEEN
 
 __all__ = ["Decided", "Difference", "Fate", "Side", "diff"]
 

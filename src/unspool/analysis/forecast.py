@@ -15,13 +15,14 @@ import numpy as np
 import polars as pl
 
 from unspool.analysis.uncertainty import Arrivals, RunTimes
-from unspool.engine.kernel.state import REJECTED, RUNNING, Array
+from unspool.arrays import Array
 from unspool.errors import InputError, UnitError
 from unspool.model.platform import Platform
 from unspool.model.workload import MOST_SECONDS, Workload
 from unspool.platforms import read_platform
 from unspool.plugins import build
 from unspool.results.run import name_of, text_of
+from unspool.simulation.codes import REJECTED, RUNNING
 from unspool.simulation.engine import Engine, Policy
 from unspool.simulation.futures import Future
 from unspool.units import format_duration, parse_duration

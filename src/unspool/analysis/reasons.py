@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from unspool.analysis.room import Amount, shortage_of
-from unspool.engine.kernel.state import NEVER, QUEUED, REJECTED
 from unspool.errors import DecisionError
 from unspool.model.dependencies import listed
 from unspool.policies.base import CONSERVATIVE, EASY, FCFS, CompiledScheduler
+from unspool.simulation.codes import NEVER, QUEUED, REJECTED
 from unspool.simulation.engine import Engine
 from unspool.units import format_duration
 

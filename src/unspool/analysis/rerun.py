@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unspool.engine.kernel.state import NEVER, PAUSE
 from unspool.engine.outages import next_change
 from unspool.engine.programs.programs import find_rates, next_activity
 from unspool.errors import InputError, UnspoolError, shown
@@ -20,6 +19,7 @@ from unspool.model.workload import Workload
 from unspool.plugins import build
 from unspool.policies.base import CompiledScheduler
 from unspool.results.result import Result
+from unspool.simulation.codes import NEVER, PAUSE
 from unspool.simulation.engine import Engine, Policy
 from unspool.workloads import format_of, read_workload
 from unspool.workloads.sample import read_sample

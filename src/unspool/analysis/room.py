@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array, Place
+from unspool.arrays import Array
+from unspool.engine.kernel.state import Place
 from unspool.engine.place.shapes import CORES, GPUS, MEMORY, consumable_names
 from unspool.model.platform import Platform
 from unspool.simulation.engine import Engine

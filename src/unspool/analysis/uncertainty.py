@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from unspool.engine.kernel.state import COMPLETED, RUNNING, TIMED_OUT, Array
+from unspool.arrays import Array
 from unspool.errors import InputError
+from unspool.simulation.codes import COMPLETED, RUNNING, TIMED_OUT
 from unspool.simulation.engine import Engine
 from unspool.workloads.clock import HOUR_S, hours_of_week
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from unspool.analysis.reasons import Reason, reason_for, told_time
 from unspool.analysis.rerun import AnyLog, Rerun
-from unspool.engine.kernel.state import QUEUED, UNSEEN
 from unspool.errors import InputError, shown
 from unspool.results.result import Result
 from unspool.results.store import load
+from unspool.simulation.codes import QUEUED, UNSEEN
 from unspool.simulation.engine import Engine, Policy
 from unspool.units import format_duration
 

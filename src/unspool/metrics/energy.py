@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from unspool.arrays import Array
 from unspool.engine.energy import Course, allocated
-from unspool.engine.kernel.state import Array
 
 __all__ = ["attempt_joules", "energy_figures", "joules_between", "machine_joules", "total_power"]
 

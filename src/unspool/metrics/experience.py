@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from unspool.arrays import Array
 from unspool.engine.kernel.compiled import compiled
-from unspool.engine.kernel.state import Array
 from unspool.engine.workers import estimate_of, learn
 
 __all__ = ["DELAYED", "LATE", "METER", "ON_TIME", "add_by_worker", "judge", "sum_in_order", "uptime"]

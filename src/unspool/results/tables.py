@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from unspool.arrays import Array
 from unspool.engine.cloud.instances import ON_DEMAND
 from unspool.engine.energy import STEP_COLUMNS, power_steps
 from unspool.engine.kernel.simd import LANES
-from unspool.engine.kernel.state import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT, Array
 from unspool.metrics.energy import attempt_joules, machine_joules
 from unspool.metrics.waiting import job_times
 from unspool.model.cloud import PLANS, Cloud
 from unspool.model.platform import MachineType, Platform
 from unspool.model.workload import Workload
 from unspool.results.result import NETWORK_USE
+from unspool.simulation.codes import COMPLETED, FAILED, KILLED, LOST, RUNNING, TIMED_OUT
 from unspool.simulation.engine import Engine
 from unspool.workloads.references import spans_of
 

@@ -10,8 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array
-from unspool.engine.setup import grow
+from unspool.arrays import Array
 from unspool.errors import InputError
 from unspool.model.platform import Platform
 from unspool.simulation import placing, provisioning
@@ -182,7 +181,7 @@ class InstanceChoice:
             assert elastic is not None
             if provisioning.start_for(engine.core, place, elastic, self._job, offer):
                 return False
-            engine.state = grow(engine.state)
+            engine.grow()
 
 
 def choice_like(length: int, actions: int) -> Choice | None:

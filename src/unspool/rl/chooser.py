@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array
+from unspool.arrays import Array
 from unspool.errors import DecisionError
 from unspool.policies.base import Decision
 from unspool.policies.view import View

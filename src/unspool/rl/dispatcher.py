@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array
+from unspool.arrays import Array
 from unspool.errors import InputError
 from unspool.faces.dispatch.dispatchers import active_workers, estimated
 from unspool.faces.dispatch.simdex import Job, Worker

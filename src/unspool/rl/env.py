@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from unspool.engine.kernel.state import Array
+from unspool.arrays import Array
 from unspool.errors import InputError, RunError
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload

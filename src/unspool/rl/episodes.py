@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from unspool.engine.kernel.state import DECIDE, DONE, Array
+from unspool.arrays import Array
 from unspool.errors import InputError, RunError
 from unspool.rl.rewards import Reward
 from unspool.rl.windows import Window, Windows
 from unspool.simulation.batch import ADVANCE, SKIP, Batch
 from unspool.simulation.choosing import GLOBALS, LEDGER, PER_JOB
+from unspool.simulation.codes import DECIDE, DONE
 
 __all__ = ["Episodes"]
 

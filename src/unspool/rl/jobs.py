@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unspool.engine.kernel.state import DONE, ROOM
-from unspool.engine.setup import grow
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.rl.choices import JobChoice
@@ -11,6 +9,7 @@ from unspool.rl.env import EngineEnv, windows_of
 from unspool.rl.rewards import Reward
 from unspool.rl.windows import Windows
 from unspool.simulation.batch import ADVANCE, step_one
+from unspool.simulation.codes import DONE, ROOM
 from unspool.simulation.engine import Engine
 
 __all__ = ["JobEnv"]
@@ -50,7 +49,8 @@ class JobEnv(EngineEnv):
                 core, place, action, self._total, self._tariff, self._seen, self._mask, choice.jobs, self._ledger
             )
             if status == ROOM:
-                engine.state, action = grow(engine.state), ADVANCE
+                engine.grow()
+                action = ADVANCE
         return status == DONE
 
     def _go_on(self, engine: Engine) -> bool:

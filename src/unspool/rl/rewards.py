@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array
+from unspool.arrays import Array
 from unspool.errors import InputError, UnknownName
 from unspool.plugins import parameters_of
 from unspool.simulation.choosing import LEDGER

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import seeding
 from stable_baselines3.common.vec_env import VecEnv
 
-from unspool.engine.kernel.state import Array
+from unspool.arrays import Array
 from unspool.rl.episodes import Episodes
 from unspool.rl.rewards import Reward
 from unspool.rl.windows import Windows

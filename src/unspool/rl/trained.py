@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array
+from unspool.arrays import Array
 from unspool.errors import InputError, UnknownName
 from unspool.rl.choices import choice_like
 from unspool.rl.chooser import Chooser

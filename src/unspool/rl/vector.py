@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from unspool.engine.kernel.state import Array
+from unspool.arrays import Array
 from unspool.model.platform import Platform
 from unspool.model.workload import Workload
 from unspool.rl.env import windows_of

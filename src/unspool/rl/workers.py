@@ -9,14 +9,13 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from unspool.engine.kernel.state import Array
-from unspool.engine.workers import DESK, TURN, WORKER, Desk
+from unspool.arrays import Array
 from unspool.errors import InputError, RunError, UnknownName
 from unspool.policies.dispatchers.queues import LIMITS, STATISTICS
 from unspool.rl.rewards import Reward
 from unspool.simulation.assigning import ARRIVAL, PER_WORKER, assign, look_at_workers, to_arrival
 from unspool.simulation.choosing import LEDGER
-from unspool.simulation.desk import Columns, tables_of
+from unspool.simulation.desk import DESK, TURN, WORKER, Columns, Desk, tables_of
 from unspool.workloads.recodex import JobLog, RefLog
 from unspool.workloads.sample import read_recodex_sample
 

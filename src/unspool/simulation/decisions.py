@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from unspool.engine.jobs.events import WAKE
 from unspool.engine.jobs.journal import reject_waiting, release_dependents
 from unspool.engine.jobs.starts import start_by_count, start_on_picked
 from unspool.engine.kernel.state import KILLED, QUEUED, RUNNING, Place
@@ -141,7 +140,7 @@ def _tell(engine: Engine, decision: Tell) -> None:
 def _wake(engine: Engine, decision: WakeAt) -> None:
     if not decision.time > engine.now:
         raise DecisionError(f"WakeAt({decision.time:g}) {_when(engine)}: the time must be later than now")
-    engine.push(decision.time, WAKE, 0)
+    engine.wake_at(decision.time)
 
 
 def _annotate(engine: Engine, decision: Annotate) -> None:

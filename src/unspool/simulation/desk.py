@@ -16,7 +16,9 @@ from unspool.simulation.dispatching import EXACT, FORK, ORIGINAL, end_desk, run_
 from unspool.simulation.latebinding import end_late, run_late
 from unspool.simulation.places import Places
 
-__all__ = ["MODES", "Columns", "Stretch", "WorkersRun", "grown", "tables_of"]
+__all__ = [
+    "DESK", "MODES", "TURN", "WORKER", "Columns", "Desk", "Stretch", "WorkersRun", "grown", "tables_of",
+]  # fmt: skip
 
 MODES = {"none": EXACT, "original": ORIGINAL, "fork": FORK}
 """How it is decided what is seen when, by the name that an experiment gives."""

@@ -203,10 +203,10 @@ class Engine:
             elif self.now >= self._ready_at:
                 self._is_told = self._missed = True
                 self._ready_at = self.now + self._message_delay_s
-                self.push(self._ready_at, WAKE, 0)
+                self.wake_at(self._ready_at)
             elif not self._missed:
                 self._missed = True
-                self.push(self._ready_at, WAKE, 0)
+                self.wake_at(self._ready_at)
 
     def apply(self, decisions: Iterable[Decision] | None, ready_at: float | None = None) -> None:
         """Carry decisions out in their order. One with a later `at` waits for it, and those after it wait with it.
@@ -237,7 +237,7 @@ class Engine:
             raise RunError(f"{policy.title} binds jobs to machines from their start on: it decides whole runs only")
         self._adopt(policy)
         self._left_to_built_in = True
-        self.state = grow(self.state)
+        self.grow()
         decide_once(self.state, policy.code)
 
     def compile(self, policy: Policy) -> None:
@@ -498,7 +498,7 @@ class Engine:
     def _serve(self, status: int) -> None:
         """Do what compiled code came back for."""
         if status == ROOM:
-            self.state = grow(self.state)
+            self.grow()
         elif status == DEFER:
             self._carry_out_deferred()
         elif status == OUTAGES:
@@ -538,7 +538,7 @@ class Engine:
 
     def _carry_out_deferred(self) -> None:
         token = int(self.core.course[0]["deferred"])
-        self.state = grow(self.state)
+        self.grow()
         self._carry_out(self._pending.pop(token))
 
     def _carry_out(self, decisions: list[Decision]) -> None:
@@ -556,6 +556,14 @@ class Engine:
         token = max(self._pending, default=0) + 1
         self._pending[token] = decisions
         self.push(time, DEFERRED, token)
+
+    def grow(self) -> None:
+        """Make room in every array that a step may fill up."""
+        self.state = grow(self.state)
+
+    def wake_at(self, time: float) -> None:
+        """Have whoever decides asked at a time, whatever happens."""
+        self.push(time, WAKE, 0)
 
     def push(self, time: float, kind: int, subject: int) -> None:
         """Put an event on the heap, and leave the room that compiled code counts on."""
@@ -608,7 +616,7 @@ class Engine:
             or course["running"] == len(core.running)
             or (place is not None and course["rows"] + len(place.picked) > len(place.rows))
         ):
-            self.state = grow(self.state)
+            self.grow()
 
     def _forget_rounds(self) -> None:
         """Somebody else decided in between: what a policy remembers of earlier rounds no longer holds."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unspool.engine.jobs.starts import start_on_each
 from unspool.engine.kernel.state import RUNNING, Array, Fluid, longer
 from unspool.engine.network.activities import TIMER, done_fraction
 from unspool.engine.programs.programs import deliver
 from unspool.engine.programs.work import EACH, HOMOGENEOUS, RECEIVE, REPLAY, SEQUENCE
-from unspool.engine.setup import grow
 from unspool.errors import DecisionError
 from unspool.model.profile import Profile, Sequence
 from unspool.policies.base import Start
@@ -22,7 +22,7 @@ from unspool.workloads.references import Span, spans_of
 if TYPE_CHECKING:
     from unspool.simulation.engine import Engine
 
-__all__ = ["may_differ", "progress_of", "seat_executors", "tell"]
+__all__ = ["may_differ", "progress_of", "seat_executors", "start_plainly", "tell"]
 
 
 def may_differ(engine: Engine, job: int, decision: Start) -> bool:
@@ -78,12 +78,19 @@ def seat_executors(engine: Engine, job: int, decision: Start) -> None:
     engine.state = engine.state._replace(fluid=fluid._replace(executors=executors, routes=routes))
 
 
+def start_plainly(engine: Engine, job: int, machines: Collection[int]) -> bool:
+    """Start a job on machines, one unit on each, or say no: then a decision is made the long way, and told why not."""
+    return engine.place is not None and start_on_each(
+        engine.core, engine.place, job, np.array(list(machines), np.int64)
+    )
+
+
 def tell(engine: Engine, job: int, text: str) -> None:
     """Put a message into a job's box."""
     fluid = engine.state.fluid
     if fluid is None:
         raise DecisionError(f"Tell('{engine.id_of(job)}'): no job of this run waits for messages")
-    engine.state = grow(engine.state)
+    engine.grow()
     fluid = engine.state.fluid
     assert fluid is not None
     mask = 0

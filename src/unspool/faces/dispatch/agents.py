@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from unspool.arrays import Array
 from unspool.confinement.roots import readable
-from unspool.engine.kernel.state import Array
 from unspool.errors import InputError
 from unspool.faces.dispatch.dispatchers import active_workers, admitting
 from unspool.faces.dispatch.draws import EXPLORING, uniform

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array
+from unspool.arrays import Array
 from unspool.faces.dispatch import dispatchers, predictors, strategies
 from unspool.faces.dispatch.central import CentralFifo, CentralShortest
 from unspool.faces.dispatch.drive import Outcome, Simulation

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array
-from unspool.engine.workers import TURN
+from unspool.arrays import Array
 from unspool.faces.dispatch.drive import Simulation
 from unspool.faces.dispatch.metrics.delay import Delay, Quantiles, Response, Slowdown
 from unspool.faces.dispatch.metrics.experience import ExperienceHistory, UserExperience
 from unspool.faces.dispatch.metrics.power import Power, Utilisation
 from unspool.metrics.experience import METER, add_by_worker, judge, sum_in_order, uptime
-from unspool.simulation.desk import Stretch, WorkersRun, grown
+from unspool.simulation.desk import TURN, Stretch, WorkersRun, grown
 
 __all__ = ["FILLERS", "is_filled"]
 

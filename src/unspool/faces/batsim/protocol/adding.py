@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unspool.engine.kernel.state import Array, longer
+from unspool.arrays import Array
+from unspool.engine.kernel.state import longer
 from unspool.engine.programs.program_build import add_task
 from unspool.errors import DecisionError, shown
 from unspool.faces.batsim.protocol.book import Entry

@@ -13,11 +13,6 @@ from heapq import heappop, heappush
 from time import perf_counter
 from typing import Any, Protocol
 
-import numpy as np
-
-from unspool.engine.jobs.events import WAKE
-from unspool.engine.jobs.starts import start_on_each
-from unspool.engine.kernel.state import COMPLETED, FAILED, KILLED, RUNNING, TIMED_OUT, Fluid
 from unspool.errors import RunError
 from unspool.faces.batsim.protocol.begins import Terms, begins_text
 from unspool.faces.batsim.protocol.book import Book, Entry
@@ -31,9 +26,10 @@ from unspool.model.workload import Workload
 from unspool.policies.base import OUTSIDE, Kill, Start
 from unspool.policies.view import Job
 from unspool.simulation.admission import Admission
+from unspool.simulation.codes import COMPLETED, FAILED, KILLED, RUNNING, TIMED_OUT
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.engine import Engine
-from unspool.simulation.executors import progress_of
+from unspool.simulation.executors import progress_of, start_plainly
 from unspool.simulation.loop import compile_for
 from unspool.workloads.batsim_events import ExternalEvent
 from unspool.workloads.intervals import format_intervals
@@ -145,7 +141,7 @@ class _Turn:
         begins = event_text(0.0, "SIMULATION_BEGINS", begins_text(self.terms, self.engine.platform, self.book))
         answer = self._ask(0.0, [begins])
         for event in self.given.events:
-            self.engine.push(event.time, WAKE, 0)
+            self.engine.wake_at(event.time)
         self._reach(0.0)
         self._obey(answer)
         while True:
@@ -232,13 +228,13 @@ class _Turn:
         if time <= self.told_now and self.now >= 0.0:
             return
         if time > self.now:
-            self.engine.push(time, WAKE, 0)
+            self.engine.wake_at(time)
             while self.now < time:
                 self._go_on()
 
     def _settle(self) -> None:
         """Let everything happen that happens now."""
-        self.engine.push(self.now, WAKE, 0)
+        self.engine.wake_at(self.now)
         self._go_on()
 
     # What is told.
@@ -247,7 +243,7 @@ class _Turn:
         """Write down what has happened at this instant."""
         now = self.now
         if self.engine.state.fluid is not None:
-            self._collect_said(self.engine.state.fluid)
+            self._collect_said()
         if self.running:
             self._collect_ended()
         while self._external < len(self.given.events) and self.given.events[self._external].time <= now:
@@ -273,7 +269,9 @@ class _Turn:
             self._static_over = True
             self.tell("NOTIFY", '{"type":"no_more_static_job_to_submit"}')
 
-    def _collect_said(self, fluid: Fluid) -> None:
+    def _collect_said(self) -> None:
+        fluid = self.engine.state.fluid
+        assert fluid is not None
         if fluid.rule["said"].item() == self._said:
             return
         said = fluid.said[self._said : int(fluid.rule[0]["said"])]
@@ -338,12 +336,12 @@ class _Turn:
     def call_at(self, time: float) -> None:
         """The scheduler wants to be called."""
         heappush(self.calls, time)
-        self.engine.push(time, WAKE, 0)
+        self.engine.wake_at(time)
 
     def tell_switched_at(self, time: float, machines: str, state: int) -> None:
         """Machines will have changed their pstate at a time, which may be now."""
         heappush(self.switching, (time, machines, state))
-        self.engine.push(max(time, self.now), WAKE, 0)
+        self.engine.wake_at(max(time, self.now))
 
     def note_profile(self, name: str) -> None:
         """A profile was registered; what jobs return that have it must be known."""
@@ -356,7 +354,7 @@ class _Turn:
 def _warm_up(twin: Engine) -> None:
     """Start and end a job in a copy of a run."""
     compile_for(twin.state, OUTSIDE)
-    twin.push(0.0, WAKE, 0)
+    twin.wake_at(0.0)
     while twin.now < 0.0 or not twin.core.course[0]["queued"]:
         if twin.advance() is None:
             return
@@ -364,7 +362,7 @@ def _warm_up(twin: Engine) -> None:
     machines = twin.room_for(job.index)
     if machines and twin.place is not None:
         carry_out(twin, Start(job, list(machines)))
-        start_on_each(twin.core, twin.place, job.index, np.zeros(0, np.int64))  # compiled, it says no
+        start_plainly(twin, job.index, ())  # compiled, it says no
         progress_of(twin, job.index)
         carry_out(twin, Kill(job))
     twin.advance()

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from unspool.engine.jobs.starts import start_on_each
 from unspool.errors import DecisionError, shown
 from unspool.faces.batsim.protocol.adding import Adding
 from unspool.faces.batsim.protocol.book import Entry
@@ -17,7 +14,7 @@ from unspool.faces.batsim.protocol.storing import Storing
 from unspool.policies.base import Start
 from unspool.policies.view import Job
 from unspool.simulation.decisions import carry_out
-from unspool.simulation.executors import may_differ
+from unspool.simulation.executors import may_differ, start_plainly
 from unspool.workloads.intervals import format_intervals, parse_intervals
 
 if TYPE_CHECKING:
@@ -59,9 +56,9 @@ class Executing:
 
     def _start(self, entry: Entry, machines: Sequence[int], mapping: list[int] | None) -> None:
         engine = self.engine
-        if mapping is None and engine.place is not None:
+        if mapping is None:
             engine.make_room()
-            if start_on_each(engine.core, engine.place, entry.at, np.array(machines)):
+            if start_plainly(engine, entry.at, machines):
                 return
         try:
             carry_out(engine, Start(Job(engine, entry.at), machines, mapping))

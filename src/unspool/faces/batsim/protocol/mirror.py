@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unspool.engine.jobs.events import WAKE
-from unspool.engine.kernel.state import COMPLETED, KEEP, KILLED, NEVER, Outage
+from unspool.engine.kernel.state import Outage
 from unspool.engine.leave import make_leave
 from unspool.engine.outages import CHANGE, ON_LOSS, change_machine
 from unspool.model.platform import MachineGroup, MachineType, Platform
@@ -20,6 +19,7 @@ from unspool.model.workload import Workload
 from unspool.policies.base import CompiledScheduler, Scheduler
 from unspool.policies.view import View
 from unspool.simulation.admission import Admission, NewJob
+from unspool.simulation.codes import COMPLETED, KEEP, KILLED, NEVER
 from unspool.simulation.engine import Engine, Policy
 from unspool.workloads.intervals import format_intervals
 
@@ -54,7 +54,7 @@ class Mirror:
         engine = self.engine
         if now <= engine.now:
             return
-        engine.push(now, WAKE, 0)
+        engine.wake_at(now)
         while engine.now < now:
             engine.advance()
             if engine.now < now:

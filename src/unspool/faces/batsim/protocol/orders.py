@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from unspool.engine.jobs.journal import begin_attempt
-from unspool.engine.kernel.state import COMPLETED, FAILED, KILLED, LOST, QUEUED, REJECTED, RUNNING, TIMED_OUT
 from unspool.engine.leave import make_leave
 from unspool.errors import DecisionError, InputError, shown
 from unspool.faces.batsim.protocol.adding import Adding
@@ -22,6 +21,7 @@ from unspool.model.profile import HomogeneousTask, Merge, Profile, Receive, Send
 from unspool.model.profile import Sequence as Composed
 from unspool.policies.base import Kill, Reject, Tell
 from unspool.policies.view import Job
+from unspool.simulation.codes import COMPLETED, FAILED, KILLED, LOST, QUEUED, REJECTED, RUNNING, TIMED_OUT
 from unspool.simulation.decisions import carry_out
 from unspool.simulation.executors import progress_of
 from unspool.workloads.intervals import format_intervals, parse_intervals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unspool.engine.kernel.state import QUEUED, RUNNING
+from unspool.simulation.codes import QUEUED, RUNNING
 from unspool.simulation.engine import Engine
 
 __all__ = ["forget_running"]

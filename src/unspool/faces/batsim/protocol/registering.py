@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from unspool.engine.kernel.state import RUNNING
 from unspool.errors import DecisionError, shown
 from unspool.faces.batsim.protocol.book import split_id
 from unspool.faces.batsim.protocol.numbers import json_text
 from unspool.model.profile import Profile, Trace
 from unspool.simulation.admission import NewJob
+from unspool.simulation.codes import RUNNING
 from unspool.workloads.batsim_checks import Known, check_profiles, check_sizes
 from unspool.workloads.batsim_jobs import read_jobs
 from unspool.workloads.batsim_positions import Problems

@@ -1,0 +1,11 @@
+"""The type of NumPy arrays whose records are told where they are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Array"]
+
+Array = np.ndarray[Any, Any]
