@@ -31,7 +31,7 @@ _KEPT = (
 )  # fmt: skip
 _HOW = {RUNNING: "running", COMPLETED: "completed", TIMED_OUT: "walltime", KILLED: "killed", LOST: "lost",
         FAILED: "failed"}  # fmt: skip
-_HOW_DTYPE = pl.Enum(list(_HOW.values()))
+_HOW_SERIES = pl.Series(list(_HOW.values()), dtype=pl.Enum(list(_HOW.values())))
 _PLACE_OF_HOW = np.full(max(_HOW) + 1, len(_HOW), np.uint32)  # in that, by code
 _PLACE_OF_HOW[list(_HOW)] = np.arange(len(_HOW))
 
@@ -288,4 +288,4 @@ def _of_jobs(engine: Engine, column: str, jobs: np.ndarray[tuple[int], np.dtype[
 
 
 def _how(codes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pl.Series:
-    return pl.Series(_PLACE_OF_HOW[codes]).cast(_HOW_DTYPE)
+    return _HOW_SERIES.gather(_PLACE_OF_HOW[codes])
