@@ -18,9 +18,9 @@ import psutil
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # as workers have it, so that runs alone are the same work
 
-from unspool.sweep import grid_of, local_place, run_sweep
-from unspool.sweep.inputs import Inputs
-from unspool.sweep.work import ELAPSED, run_task
+from unspool.sweeps import grid_of, local_place, run_sweep
+from unspool.sweeps.inputs import Inputs
+from unspool.sweeps.work import ELAPSED, run_task
 from unspool.workloads import write_workload
 from unspool.workloads.generators import lublin
 

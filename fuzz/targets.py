@@ -30,8 +30,8 @@ from unspool.platforms.documents import parse_value
 from unspool.platforms.outages import read_outages
 from unspool.report.dispatch import read_dispatch
 from unspool.results.store import load_all
-from unspool.sweep.grid import read_grid
-from unspool.sweep.store import read_runs
+from unspool.sweeps.grid import read_grid
+from unspool.sweeps.store import read_runs
 from unspool.workloads import FORMATS, read_workload
 from unspool.workloads.batsim_events import read_events
 from unspool.workloads.generators.fitted import Fitted

@@ -9,8 +9,9 @@ import unspool
 PUBLIC = [
     "Annotate", "Contention", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType",
     "Partition", "Platform", "Reject", "Result", "RunError", "Scheduler", "SetPstate", "Start", "Tell", "UnspoolError",
-    "View", "WakeAt", "Workload", "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load",
-    "read_platform", "read_workload", "run", "save", "why", "write_workload",
+    "View", "WakeAt", "Workload", "batsim", "check_policy", "check_schedule", "compare", "comparison", "cost", "diff",
+    "dispatch", "forecast", "generate", "load", "read_platform", "read_workload", "run", "save", "sweep", "why",
+    "write_workload",
 ]  # fmt: skip
 
 

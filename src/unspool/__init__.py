@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from unspool.analysis.diff import diff
     from unspool.analysis.forecast import forecast
     from unspool.analysis.why import why
+    from unspool.api import batsim, cost, dispatch, generate, save, sweep
     from unspool.errors import DecisionError, InputError, RunError, UnspoolError
     from unspool.model.network import Contention
     from unspool.model.platform import MachineGroup, MachineType, Partition, Platform
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from unspool.results.overview import comparison
     from unspool.results.result import Result
     from unspool.results.run import run
-    from unspool.results.store import load, save
+    from unspool.results.store import load
     from unspool.simulation.engine import Engine
     from unspool.workloads import read_workload, write_workload
 
 _HOME = {
+    "unspool.api": ("batsim", "cost", "dispatch", "generate", "save", "sweep"),
     "unspool.errors": ("DecisionError", "InputError", "RunError", "UnspoolError"),
     "unspool.model.network": ("Contention",),
     "unspool.model.platform": ("MachineGroup", "MachineType", "Partition", "Platform"),
@@ -45,7 +47,7 @@ _HOME = {
     "unspool.results.overview": ("comparison",),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
-    "unspool.results.store": ("load", "save"),
+    "unspool.results.store": ("load",),
     "unspool.analysis.why": ("why",),
     "unspool.simulation.engine": ("Engine",),
     "unspool.workloads": ("read_workload", "write_workload"),
@@ -55,8 +57,9 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Annotate", "Contention", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType",
     "Partition", "Platform", "Reject", "Result", "RunError", "Scheduler", "SetPstate", "Start", "Tell", "UnspoolError",
-    "View", "WakeAt", "Workload", "check_policy", "check_schedule", "compare", "comparison", "diff", "forecast", "load",
-    "read_platform", "read_workload", "run", "save", "why", "write_workload",
+    "View", "WakeAt", "Workload", "batsim", "check_policy", "check_schedule", "compare", "comparison", "cost", "diff",
+    "dispatch", "forecast", "generate", "load", "read_platform", "read_workload", "run", "save", "sweep", "why",
+    "write_workload",
 ]  # fmt: skip
 
 

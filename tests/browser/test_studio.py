@@ -10,7 +10,7 @@ import pytest
 from tests.browser.test_browser_pages import PHONE, _lightness
 from tests.studio_server import LOG, Server, until
 
-from unspool.sweep import read_runs
+from unspool.sweeps import read_runs
 
 pytest.importorskip("starlette", reason="the extra studio is not installed")
 

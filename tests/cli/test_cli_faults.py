@@ -15,7 +15,7 @@ from numba import njit
 from tests.cli.faulty_verbs import GRID, LOG, VERBS, left, put, set_up
 from tests.faults import DENIED, FAULTS, KILLED, STOPPED, Nth, Recorded, call_sites, called, faulty, is_alike, tree
 from tests.studio_server import until
-from tests.sweep.tiny import thread_place
+from tests.sweeps.tiny import thread_place
 
 from unspool.engine.kernel.machine_code import KeptCode
 from unspool.errors import InputError
@@ -23,8 +23,8 @@ from unspool.faces.batsim.protocol.process import Started
 from unspool.platforms.catalogue import read_catalogue
 from unspool.platforms.catalogue.write import write_catalogue
 from unspool.results.store import load, save
-from unspool.sweep import read_runs
-from unspool.sweep.store import PASSING
+from unspool.sweeps import read_runs
+from unspool.sweeps.store import PASSING
 
 SAMPLED = 6  # faults of each verb that are tried by default
 MOST = None if os.environ.get("UNSPOOL_TEST_EVERY_FAULT") else 60  # and in the slow tests, evenly spread

@@ -7,7 +7,7 @@ import os
 import polars as pl
 import pytest
 from tests.faults import faulty
-from tests.sweep.tiny import LOG, thread_place
+from tests.sweeps.tiny import LOG, thread_place
 
 GRID = """\
 replicas = 2

@@ -13,7 +13,7 @@ from unspool.faces.dispatch.learned import _read_pairs
 from unspool.platforms import read_platform
 from unspool.platforms.outages import read_outages
 from unspool.results.store import load, load_all
-from unspool.sweep.store import Store
+from unspool.sweeps.store import Store
 from unspool.workloads import read_workload
 from unspool.workloads.batsim import read_batsim
 from unspool.workloads.smpi_traces import read_smpi_trace

@@ -35,8 +35,8 @@ from unspool.policies.orders import Multifactor
 from unspool.results.result import NETWORK_USE, TABLES
 from unspool.results.store import write_result
 from unspool.simulation.decisions import _BY_KIND
-from unspool.sweep.settings import RunSettings
-from unspool.sweep.work import DIGEST, ELAPSED, ERROR, HOST, KEY, SCHEDULE
+from unspool.sweeps.settings import RunSettings
+from unspool.sweeps.work import DIGEST, ELAPSED, ERROR, HOST, KEY, SCHEDULE
 from unspool.workloads import transform
 from unspool.workloads.generators import lublin
 from unspool.workloads.likeness import ASPECTS

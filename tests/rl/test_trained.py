@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import polars as pl
 import pytest
-from tests.sweep.tiny import thread_place
+from tests.sweeps.tiny import thread_place
 
 from unspool.analysis.conformity import check_policy
 from unspool.cli.app import run_command

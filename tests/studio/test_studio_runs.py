@@ -13,7 +13,7 @@ from tests.studio_server import LOG, Server, until
 
 from unspool.cli.app import app, run_command
 from unspool.studio.figures import ranked
-from unspool.sweep import read_runs
+from unspool.sweeps import read_runs
 
 VIEWERS = 50
 PLATFORM = """<?xml version="1.0"?>

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from unspool.analysis.costs import Costs, costs_of
+from unspool.analysis.costs import Costs
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
 from unspool.cli.files import in_results, read_log, tell_reasons
@@ -23,20 +23,12 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
-from unspool.faces.cloud.changes import parse_changes
 from unspool.faces.cloud.commit import with_commitments
-from unspool.faces.cloud.config import CostConfig, fixed_only, read_config
-from unspool.faces.cloud.jobs import refuse_options, selected, unix_time
+from unspool.faces.cloud.costing import CostSetUp, cost_set_up, with_bands
 from unspool.faces.cloud.outputs import write_costs
 from unspool.faces.cloud.template import commented_config
 from unspool.faces.cloud.workbook import needs_xlsxwriter
-from unspool.metrics.cost import bands
-from unspool.model.platform import Platform
 from unspool.model.workload import Workload
-from unspool.platforms.catalogue import read_catalogue
-from unspool.plugins import build
-from unspool.policies.base import BindingScheduler
-from unspool.results.run import run as simulate
 from unspool.results.store import check_free, versions
 from unspool.trust import vet
 from unspool.units import counted
@@ -153,37 +145,30 @@ def cost(
             raise InputError("--excel writes a workbook into the folder of results; name one, as in -o OUT")
     if policy is not None:
         vet("schedulers", policy, None, untrusted=untrusted)
-    refuse_options(starttime, endtime, queues, projects)
     has_report = not (no_report or json)
     if out is not None:
         check_free(out, force=force)
-    settings = read_config(config, parse_changes(set or []))
-    settings = fixed_only(settings) if on_premises else settings
-    settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
-    types = read_catalogue(*catalogue or ())
-    platform = settings.platform(types)
-    notes = (*settings.notes(types), *_on_sharing(settings))
-    for text in notes:
+    set_up = cost_set_up(
+        config, changes=set or (), catalogue=catalogue or (), policy=policy, on_premises=on_premises, seed=seed,
+        starttime=starttime, endtime=endtime, queues=queues, projects=projects,
+    )  # fmt: skip
+    for text in set_up.notes:
         note(text)
     log = read_log(jobs, format, RunConfig(columns=columns or []).column_map())
-    kept = selected(log, settings, starttime, endtime, queues, projects)
+    kept = set_up.selected(log, queues, projects)
     for text in kept.notes[len(log.notes) :]:
         note(text)
-    window = {
-        "starttime": None if starttime is None else unix_time(starttime, "--starttime"),
-        "endtime": None if endtime is None else unix_time(endtime, "--endtime"),
-    }
-    found = _costs(kept, platform, settings, replicas, window, notes)
+    found = _costs(kept, set_up, replicas)
     text = commented_config() if config is None else config.read_text(encoding="utf-8", errors="replace")
     files = {"the default configuration" if config is None else config.name: text}
     found = replace(found, origin={"command": command, "versions": versions(), "files": files})
     if out is not None:
         with Announcement("solving …"):
-            found = with_commitments(found, settings, types)
+            found = with_commitments(found, set_up.settings, set_up.catalogue)
         with Announcement(f"writing {out} …"):
-            write_costs(found, out, force=force, report=has_report, workbook=settings if excel else None)
+            write_costs(found, out, force=force, report=has_report, workbook=set_up.settings if excel else None)
     for text in found.notes:
-        if text not in (*notes, *kept.notes):
+        if text not in (*set_up.notes, *kept.notes):
             note(text)
     if count := len(found.rejected):
         note(f"rejected: {counted(count, 'record or job', 'records or jobs')}")
@@ -197,21 +182,7 @@ def cost(
     return 2 if strict and count else 0
 
 
-def _on_sharing(settings: CostConfig) -> list[str]:
-    """That a scheduler of another kind does not heed what the configuration says of sharing."""
-    if settings.shares or isinstance(build("schedulers", settings.placement), BindingScheduler):
-        return []
-    return [f"{settings.placement} lets jobs share instances: ShareInstances: false is for placements of the cloud"]
-
-
-def _costs(
-    log: Workload,
-    platform: Platform,
-    settings: CostConfig,
-    replicas: int,
-    window: dict[str, Any],
-    notes: tuple[str, ...],
-) -> Costs:
+def _costs(log: Workload, set_up: CostSetUp, replicas: int) -> Costs:
     """The costs with the seed that was given; with replicas, the bands over as many seeds from that on."""
     compiling = compiling_announcement()
     first: Costs | None = None
@@ -220,23 +191,15 @@ def _costs(
         for at in range(replicas):
             if at:
                 repeating(at, replicas)
-            with Progress(settings.placement) as progress:
-                result = simulate(
-                    log, platform, settings.placement, seed=settings.seed + at, progress=None if at else progress,
-                    compiling=lambda: compiling,
-                )  # fmt: skip
-            with Announcement("billing …"):
-                costs = costs_of(
-                    result, log, memory_bins_gib=settings.memory_bins_gib, run_time_bins_min=settings.run_time_bins_min,
-                    notes=notes, **window,
+            with Progress(set_up.settings.placement) as progress:
+                costs = set_up.costs(
+                    log, replica=at, progress=None if at else progress, compiling=lambda: compiling,
+                    billing=lambda: Announcement("billing …"),
                 )  # fmt: skip
             first = first or costs
             summaries.append(costs.summary)
     assert first is not None
-    if replicas == 1:
-        return first
-    told = {name: band for name, band in bands(summaries).items() if name != "seed"}
-    return replace(first, summary={**first.summary, "replicas": replicas, "bands": told})
+    return first if replicas == 1 else with_bands(first, summaries)
 
 
 def _write_config(path: Path | None, *, force: bool) -> int:

@@ -19,15 +19,15 @@ from unspool.errors import InputError, RunError, UnknownName
 from unspool.report.shown import amount
 from unspool.results.spreadsheet import write_csv
 from unspool.storage import replacing, scratch_folder
-from unspool.sweep.grid import Grid, read_grid
-from unspool.sweep.inputs import Inputs
-from unspool.sweep.page import main_figures, point_names, shown_as, write_sweep_page
-from unspool.sweep.places import Certificate, Place, dask_place, kubernetes_place, local_place, slurm_place
-from unspool.sweep.ranking import alike, pareto_front, ranking
-from unspool.sweep.session import run_sweep
-from unspool.sweep.store import Store, read_runs
-from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun, warning_of_runs
-from unspool.sweep.work import ELAPSED, ERROR, run_task
+from unspool.sweeps.grid import Grid, read_grid
+from unspool.sweeps.inputs import Inputs
+from unspool.sweeps.page import main_figures, point_names, shown_as, write_sweep_page
+from unspool.sweeps.places import Certificate, Place, dask_place, kubernetes_place, local_place, slurm_place
+from unspool.sweeps.ranking import alike, pareto_front, ranking
+from unspool.sweeps.session import run_sweep
+from unspool.sweeps.store import Store, read_runs
+from unspool.sweeps.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun, warning_of_runs
+from unspool.sweeps.work import ELAPSED, ERROR, run_task
 from unspool.trust import Foreign, foreign, vet
 from unspool.units import counted, format_duration
 from unspool.workloads.conditions import condition

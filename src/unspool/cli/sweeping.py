@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.table import Table
 
 from unspool.cli.output import pace_s
-from unspool.sweep.runner import Count
-from unspool.sweep.work import ERROR, REJECTED
+from unspool.sweeps.runner import Count
+from unspool.sweeps.work import ERROR, REJECTED
 from unspool.units import format_duration
 
 __all__ = ["SweepProgress"]

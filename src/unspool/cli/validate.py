@@ -118,7 +118,7 @@ def _not_loaded(name: str, found: Foreign, verb: str) -> str:
 
 
 def _check_grid(path: Path) -> Verdict:
-    from unspool.sweep.grid import read_grid
+    from unspool.sweeps.grid import read_grid
 
     grid = read_grid(path)
     loads = {str(found): (name, found) for name in grid.policy_texts() for found in foreign("schedulers", name)}

@@ -28,6 +28,7 @@ __all__ = [
     "REJECTED_SCHEMA",
     "Column",
     "Workload",
+    "is_frame",
     "rejected_table",
 ]
 
@@ -133,12 +134,16 @@ class Workload:
     jobs_read: int | None = None  # that the log gave, of which some may have been chosen since
 
     def __post_init__(self) -> None:
+        if not isinstance(self.table, pl.DataFrame) or "line" not in self.table.columns:
+            raise InputError(f"{self.name}: the table was not checked; use Workload.of(table), which does that")
         if self.jobs_read is None:
             object.__setattr__(self, "jobs_read", len(self.table))
 
     @classmethod
-    def of(cls, table: pl.DataFrame, **facts: Any) -> Workload:
+    def of(cls, table: Any, **facts: Any) -> Workload:
         """Check the columns, cast them, sort by (submit time, line) and say in `notes` if that moved anything.
+
+        The table is a DataFrame of Polars or pandas.
 
         >>> jobs = pl.DataFrame({"job_id": ["b", "a"], "submit_time": [5, 0], "run_time": [1, 2], "cores": [1, 1]})
         >>> workload = Workload.of(jobs)
@@ -146,6 +151,7 @@ class Workload:
         (['a', 'b'], ('1 of 2 jobs stood before a job submitted earlier: sorted by submit time',))
         """
         name = str(facts.get("name", "workload"))
+        table = table if isinstance(table, pl.DataFrame) else _from_pandas(table, name)
         if "line" not in table.columns:
             table = table.with_row_index("line", offset=1)
         missing = [column for column in _REQUIRED if column not in table.columns]
@@ -210,6 +216,29 @@ def _parts_of(values: pl.Series) -> Iterator[memoryview | bytes]:
     yield values.fill_null(0).to_numpy().astype(kind, copy=False).data
     if values.null_count():
         yield values.is_null().to_numpy().tobytes()
+
+
+def is_frame(given: object) -> bool:
+    """Whether this is a DataFrame, of Polars or of pandas.
+
+    >>> is_frame(pl.DataFrame()), is_frame("log.swf")
+    (True, False)
+    """
+    return isinstance(given, pl.DataFrame) or (hasattr(given, "columns") and hasattr(given, "to_numpy"))
+
+
+def _from_pandas(frame: Any, name: str) -> pl.DataFrame:
+    """The known columns of a frame of pandas, which need not be installed for it."""
+    if not is_frame(frame):
+        raise InputError(
+            f"{name}: {shown(repr(frame))} is not a table of jobs; expected a DataFrame of Polars or pandas"
+        )
+    found = {}
+    for column in (column.name for column in COLUMNS if column.name in frame.columns):
+        values = frame[column].to_numpy()
+        texts = [value if isinstance(value, str) else None for value in values] if values.dtype == object else None
+        found[column] = pl.Series(column, values if texts is None else texts, nan_to_null=True)
+    return pl.DataFrame(found)
 
 
 def _cast(values: pl.Series, column: Column, name: str) -> pl.Series:

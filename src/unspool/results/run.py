@@ -12,8 +12,8 @@ from unspool.errors import InputError
 from unspool.model.network import Contention
 from unspool.model.outages import OnLoss, Outages
 from unspool.model.platform import Platform
-from unspool.model.workload import Workload
-from unspool.platforms import read_platform
+from unspool.model.workload import Workload, is_frame
+from unspool.platforms import pool_of_log, read_platform
 from unspool.platforms.outages import read_outages
 from unspool.plugins import build
 from unspool.results.rejection import rejected_shares
@@ -29,15 +29,15 @@ from unspool.results.tables import (
     outages_of,
 )
 from unspool.simulation.engine import Engine, Policy
-from unspool.workloads import read_workload
+from unspool.workloads import Log, as_workload
 from unspool.workloads.plausibility import on_load
 
 __all__ = ["run"]
 
 
 def run(
-    workload: Workload | str | PathLike[str],
-    platform: Platform | str | int | PathLike[str],
+    workload: Log,
+    platform: Platform | str | int | PathLike[str] | None = None,
     policy: str | Policy = "easy",
     *,
     seed: int = 0,
@@ -53,10 +53,11 @@ def run(
 ) -> Result:
     """Replay a workload on a platform under a policy.
 
-    The workload is a file or a `Workload`, the platform a text such as `480` or `128x16:64GiB`, a file or a `Platform`,
-    the policy a name, a function of a view, or an object with `decide(view)`. Jobs run as long as the log says, also
-    beyond the walltime that they asked for, unless `kill_at_walltime`; those whose profile computes or communicates, as
-    long as that takes on a platform with a network.
+    The workload is a file, a `Workload`, or a DataFrame of Polars or pandas with our columns. The platform is a text
+    such as `480` or `128x16:64GiB`, a file or a `Platform`; by default as many cores as the log says that its machine
+    had. The policy is a name, a function of a view, or an object with `decide(view)`. Jobs run as long as the log says,
+    also beyond the walltime that they asked for, unless `kill_at_walltime`; those whose profile computes or
+    communicates, as long as that takes on a platform with a network.
 
     `outages` says when machines are down: a file, a text such as `mtbf=30d,repair=4h`, or `Outages`; `on_loss` what
     becomes of the jobs on them: `requeue`, `kill`, `resume:1h` with the time between checkpoints, or `keep`.
@@ -79,12 +80,13 @@ def run(
             f"policy is {scheduler!r}; expected a name, a function of a view, or an object with decide(view)"
         )
     energy = energy or bool(getattr(scheduler, "needs_energy", False))
-    given = {"workload": text_of(workload), "platform": text_of(platform)}
     began = perf_counter()
+    log, workload = workload, as_workload(workload)
+    if platform is None:
+        platform = pool_of_log(workload)
+    given = {"workload": text_of(workload if is_frame(log) else log), "platform": text_of(platform)}
     if not isinstance(platform, Platform):
         platform = read_platform(text_of(platform))
-    if not isinstance(workload, Workload):
-        workload = read_workload(workload)
     down = read_outages(outages, platform) if isinstance(outages, str | PathLike) else outages
     after = OnLoss.parse(on_loss) if isinstance(on_loss, str) else on_loss
     read_s = perf_counter() - began

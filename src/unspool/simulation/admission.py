@@ -196,7 +196,8 @@ class Admission:
         place = engine.place
         assert place is not None
         one = pl.DataFrame(
-            {"cores": [machines], "machines": [machines]}, schema={"cores": pl.Int64, "machines": pl.Int64}
+            {"line": [1], "cores": [machines], "machines": [machines]},
+            schema=dict.fromkeys(("line", "cores", "machines"), pl.Int64),
         )
         asked = shapes_of(Workload(one), engine.platform)
         row = np.zeros(1, SHAPE)

@@ -13,7 +13,7 @@ import polars as pl
 
 from unspool.report.shown import amount
 from unspool.studio.kept import LARGE, written
-from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
+from unspool.sweeps.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun
 from unspool.units import format_duration
 
 __all__ = ["Ranking", "Row", "ranked", "side_by_side"]

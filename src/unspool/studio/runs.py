@@ -19,7 +19,7 @@ from unspool.storage import remove, remove_folder, replacing, write_text
 from unspool.studio.kept import is_plain, private_folder, written
 from unspool.studio.uploads import ID
 from unspool.studio.workers import Workers, tail, told_by
-from unspool.sweep.store import Store
+from unspool.sweeps.store import Store
 
 __all__ = ["ACTIVE", "RESULT", "Run", "Runs", "State"]
 

@@ -23,7 +23,7 @@ from unspool.studio.formparts import (
 )  # fmt: skip
 from unspool.studio.schema import Field, fields_of, parameters_help, struct_of_verb
 from unspool.studio.uploads import Upload, Uploads
-from unspool.sweep.grid import grid_of
+from unspool.sweeps.grid import grid_of
 
 __all__ = ["prepare_sweep", "sweep_fields"]
 

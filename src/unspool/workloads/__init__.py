@@ -7,19 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import signature
-from os import fspath
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from unspool.errors import InputError, UnknownName
-from unspool.model.workload import Workload
+from unspool.errors import InputError, UnknownName, shown
+from unspool.model.workload import Workload, is_frame
 from unspool.plugins import parameters_of
 from unspool.workloads import accelerator, batsim, dax, jobscsv, jsonmap, lsf, recodex, slurm, swf, table, wfcommons
 from unspool.workloads.batsim_write import write_batsim
 from unspool.workloads.files import AnyPath, opened
 from unspool.workloads.plausibility import doubts
 
-__all__ = ["FORMATS", "Format", "format_of", "read_workload", "write_workload"]
+__all__ = ["FORMATS", "Format", "Log", "as_workload", "format_of", "read_workload", "write_workload"]
+
+Log = Workload | str | PathLike[str] | Any
+"""A log as functions take it: a `Workload`, a file, or a DataFrame of Polars or pandas with our columns."""
 
 _START_BYTES = 1 << 16
 
@@ -169,6 +172,22 @@ def read_workload(path: AnyPath, format: str | None = None, columns: Mapping[str
         raise InputError(f"{path}: {name} has no named columns to map; leave the column map out")
     log = chosen.read(path, **options) if columns is None else chosen.read(path, columns, **options)
     return replace(log, notes=(*log.notes, *doubts(log)))
+
+
+def as_workload(log: Log) -> Workload:
+    """The jobs of whatever holds a log.
+
+    >>> import polars as pl
+    >>> len(as_workload(pl.DataFrame({"job_id": ["a"], "submit_time": [0], "run_time": [5], "cores": [1]})))
+    1
+    """
+    if isinstance(log, Workload):
+        return log
+    if is_frame(log):
+        return Workload.of(log)
+    if not isinstance(log, str | PathLike):
+        raise InputError(f"the log is {shown(repr(log))}; expected a file, a Workload, or a DataFrame")
+    return read_workload(log)
 
 
 def write_workload(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from unspool.errors import RunError
 from unspool.faces.dispatch.blame import asked, blamed, definition
@@ -39,6 +40,20 @@ class Dispatched:
     def jobs(self) -> int:
         """How many there were; of those that the compiled loop reads from a file all finish."""
         return len(self.log) if isinstance(self.log, JobLog) else self.outcome.finished
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the metrics, as summary.json has them."""
+        from unspool.faces.dispatch.outputs import summary_of
+
+        return summary_of(self)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a job, as jobs.csv has them."""
+        from unspool.faces.dispatch.outputs import jobs_table
+
+        return jobs_table(self)
 
     @property
     def undispatched(self) -> list[int]:

@@ -6,8 +6,8 @@ import pytest
 
 from unspool.cli.config import RunConfig
 from unspool.errors import InputError
-from unspool.sweep.grid import grid_of, read_grid
-from unspool.sweep.settings import RunSettings, policy_of, settings_of
+from unspool.sweeps.grid import grid_of, read_grid
+from unspool.sweeps.settings import RunSettings, policy_of, settings_of
 
 
 def test_every_setting_of_a_run_is_a_key_of_a_grid():

@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.sweep.sweeping import grid
-from tests.sweep.tiny import rows_of, same, thread_place, write_log, write_longer_log
+from tests.sweeps.sweeping import grid
+from tests.sweeps.tiny import rows_of, same, thread_place, write_log, write_longer_log
 
-from unspool.sweep import grid_of, local_place, read_runs, run_sweep
+from unspool.sweeps import grid_of, local_place, read_runs, run_sweep
 from unspool.units import counted
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 def started(log, folder, runs, processes, *last):
     arguments = [log, str(folder), *map(str, (runs, processes, *last))]
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.sweep.sweeping", *arguments], cwd=ROOT,
+        [sys.executable, "-m", "tests.sweeps.sweeping", *arguments], cwd=ROOT,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_a_run_that_kills_its_worker_is_a_row_and_the_others_go_on(tmp_path, mon
 def test_workers_that_cannot_start_are_given_up_soon(tmp_path):
     """As those of a program that Python reads from its standard input, which they cannot read again."""
     program = (
-        "from unspool.sweep import grid_of, local_place, run_sweep\n"
+        "from unspool.sweeps import grid_of, local_place, run_sweep\n"
         f"run_sweep(grid_of({{'replicas': 9, 'run': {{'workload': {write_log(tmp_path)!r}, 'platform': 4}}}}), "
         f"{str(tmp_path / 's')!r}, local_place(1))\n"
     )

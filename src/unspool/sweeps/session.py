@@ -12,12 +12,12 @@ from typing import Any
 import polars as pl
 
 from unspool.errors import RunError
-from unspool.sweep.grid import Grid
-from unspool.sweep.inputs import Inputs, Task
-from unspool.sweep.places import Place, local_place
-from unspool.sweep.runner import Count, Runner, WorkersLostError
-from unspool.sweep.store import INPUTS, Store
-from unspool.sweep.work import KEY
+from unspool.sweeps.grid import Grid
+from unspool.sweeps.inputs import Inputs, Task
+from unspool.sweeps.places import Place, local_place
+from unspool.sweeps.runner import Count, Runner, WorkersLostError
+from unspool.sweeps.store import INPUTS, Store
+from unspool.sweeps.work import KEY
 
 __all__ = ["run_sweep"]
 
@@ -52,7 +52,7 @@ def run_sweep(
         store.write_facts(_facts(grid, inputs))
         seen = store.keys(failed=not retry_failed)
         if grid.search is not None:
-            from unspool.sweep.search import search
+            from unspool.sweeps.search import search
 
             with Workers(place, inputs) as workers, Session(store, inputs, workers, seen, told) as session:
                 search(grid, session)
@@ -72,7 +72,7 @@ def run_sweep(
 def _gathered(grid: Grid, inputs: Inputs) -> list[str]:
     """Bring all files of a grid together: the keys of its runs, of a search none; the same run twice is refused."""
     if grid.search is not None:
-        from unspool.sweep.search import gather
+        from unspool.sweeps.search import gather
 
         gather(grid, inputs)
         return []

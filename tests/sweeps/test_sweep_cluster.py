@@ -5,13 +5,13 @@ import signal
 from contextlib import ExitStack
 
 import pytest
-from tests.sweep.namespaces import Net, reason_against, scheduler_command, worker_command
-from tests.sweep.tiny import same, thread_place, write_longer_log
+from tests.sweeps.namespaces import Net, reason_against, scheduler_command, worker_command
+from tests.sweeps.tiny import same, thread_place, write_longer_log
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'unspool[cluster]'")
 
 from unspool.errors import InputError  # noqa: E402
-from unspool.sweep import dask_place, grid_of, run_sweep  # noqa: E402
+from unspool.sweeps import dask_place, grid_of, run_sweep  # noqa: E402
 
 pytestmark = [pytest.mark.netns, pytest.mark.filterwarnings("ignore")]
 

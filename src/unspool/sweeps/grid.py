@@ -12,8 +12,8 @@ from typing import Any
 from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.cloud.changes import parse_changes
 from unspool.platforms.documents import parse_toml, read_settings
-from unspool.sweep.checks import check_names
-from unspool.sweep.settings import (
+from unspool.sweeps.checks import check_names
+from unspool.sweeps.settings import (
     LOG_KEYS,
     MOST_SEED,
     PARTED,
@@ -24,7 +24,7 @@ from unspool.sweep.settings import (
     refuse_unknown,
     settings_of,
 )  # fmt: skip
-from unspool.sweep.values import Distribution, Range, Values, values_of
+from unspool.sweeps.values import Distribution, Range, Values, values_of
 
 __all__ = ["SEED", "Dimension", "Grid", "Objective", "Search", "grid_of", "read_grid"]
 

@@ -14,7 +14,7 @@ from unspool.model.outages import Failures, OnLoss
 from unspool.model.platform import SELECTIONS
 from unspool.platforms.cluster import is_spec, parse_cluster
 from unspool.plugins import build_built_in
-from unspool.sweep.settings import PARAMETERS, RunSettings, parameters_of, policy_of
+from unspool.sweeps.settings import PARAMETERS, RunSettings, parameters_of, policy_of
 from unspool.trust import foreign
 from unspool.workloads.clock import window_edges
 

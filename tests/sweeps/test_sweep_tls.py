@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.sweep.tiny import same, thread_place, write_log
+from tests.sweeps.tiny import same, thread_place, write_log
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'unspool[cluster]'")
 pytest.importorskip("cryptography", reason="certificates are made with cryptography, which is not installed")
@@ -15,9 +15,9 @@ from cryptography.x509.oid import NameOID  # noqa: E402
 
 from unspool.cli.app import run_command  # noqa: E402
 from unspool.errors import InputError  # noqa: E402
-from unspool.sweep import dask_place, read_grid, run_sweep  # noqa: E402
-from unspool.sweep.places import Certificate  # noqa: E402
-from unspool.sweep.store import Store  # noqa: E402
+from unspool.sweeps import dask_place, read_grid, run_sweep  # noqa: E402
+from unspool.sweeps.places import Certificate  # noqa: E402
+from unspool.sweeps.store import Store  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

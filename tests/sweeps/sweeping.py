@@ -1,6 +1,6 @@
 """A sweep in a process of its own that is killed, or kills itself in the midst of its writing.
 
-`python -m tests.sweep.sweeping LOG FOLDER RUNS PROCESSES [LAST]`: without processes, in a thread. It writes every row
+`python -m tests.sweeps.sweeping LOG FOLDER RUNS PROCESSES [LAST]`: without processes, in a thread. It writes every row
 by itself and, with LAST, dies at so many-th file that is opened, renamed or removed in its folder.
 """
 
@@ -9,10 +9,10 @@ import signal
 import sys
 from itertools import count
 
-from tests.sweep.tiny import thread_place
+from tests.sweeps.tiny import thread_place
 
-from unspool.sweep import grid_of, local_place, run_sweep
-from unspool.sweep.store import Store
+from unspool.sweeps import grid_of, local_place, run_sweep
+from unspool.sweeps.store import Store
 
 
 def grid(log, runs):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.sweep.tiny import LOG, thread_place, write_log
+from tests.sweeps.tiny import LOG, thread_place, write_log
 
 from unspool import storage
 from unspool.errors import InputError, RunError
-from unspool.sweep import grid_of, run_sweep
-from unspool.sweep.store import Store
+from unspool.sweeps import grid_of, run_sweep
+from unspool.sweeps.store import Store
 
 
 def row(key, value=1.0, error=None, **more):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
-from tests.sweep.tiny import frame
+from tests.sweeps.tiny import frame
 
 from unspool.errors import UnknownName
-from unspool.sweep.ranking import alike, pareto_front, ranking, sensitivity
-from unspool.sweep.unrun import told_unrun
+from unspool.sweeps.ranking import alike, pareto_front, ranking, sensitivity
+from unspool.sweeps.unrun import told_unrun
 
 
 def test_the_interval_is_students():

@@ -25,8 +25,8 @@ from unspool.platforms.catalogue import Catalogue, read_catalogue
 from unspool.results.result import Result
 from unspool.results.run import run
 from unspool.results.store import versions
-from unspool.sweep.inputs import Ref, Task, located, read_log_ref
-from unspool.sweep.settings import OWN_COLUMNS, RunSettings, column_of, policy_of, settings_of
+from unspool.sweeps.inputs import Ref, Task, located, read_log_ref
+from unspool.sweeps.settings import OWN_COLUMNS, RunSettings, column_of, policy_of, settings_of
 from unspool.workloads import transform
 from unspool.workloads.clock import window_edges
 

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import polars as pl
 
-from unspool.sweep.places import Place
-from unspool.sweep.store import PASSING
+from unspool.sweeps.places import Place
+from unspool.sweeps.store import PASSING
 from unspool.workloads import write_workload
 from unspool.workloads.generators import lublin
 

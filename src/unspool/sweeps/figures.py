@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from unspool.report.figures.style import CAPACITY, OTHER, PALETTE, finished, nothing, plain
-from unspool.sweep.unrun import RUNS_FEWER
+from unspool.sweeps.unrun import RUNS_FEWER
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -5,16 +5,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 import pytest
-from tests.sweep.tiny import lasting, rows_of, same, thread_place, write_log, write_longer_log
+from tests.sweeps.tiny import lasting, rows_of, same, thread_place, write_log, write_longer_log
 
 import unspool
 from unspool.errors import InputError, RunError
-from unspool.sweep import grid_of, read_runs, run_sweep
-from unspool.sweep.inputs import Inputs
-from unspool.sweep.places import Place
-from unspool.sweep.runner import Count, Runner
-from unspool.sweep.store import Store
-from unspool.sweep.work import run_task
+from unspool.sweeps import grid_of, read_runs, run_sweep
+from unspool.sweeps.inputs import Inputs
+from unspool.sweeps.places import Place
+from unspool.sweeps.runner import Count, Runner
+from unspool.sweeps.store import Store
+from unspool.sweeps.work import run_task
 
 
 def grid(log, replicas=1, run=(), **varied):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.errors import InputError
-from unspool.sweep.values import Distribution, values_of
+from unspool.sweeps.values import Distribution, values_of
 
 
 @pytest.mark.parametrize(

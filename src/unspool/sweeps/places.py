@@ -19,7 +19,7 @@ from typing import Any
 from unspool.confinement.worker import confine_child
 from unspool.errors import InputError, RunError, shown
 from unspool.results.store import versions
-from unspool.sweep.inputs import Inputs
+from unspool.sweeps.inputs import Inputs
 from unspool.units import format_duration
 
 __all__ = ["Certificate", "Place", "dask_place", "kubernetes_place", "local_place", "slurm_place"]

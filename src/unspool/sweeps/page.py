@@ -13,10 +13,10 @@ from unspool.report.content import Column, Page, Section, Table, Tile, table_of
 from unspool.report.page import write_page
 from unspool.report.shown import amount, duration, money, percent
 from unspool.results.rejection import with_warning
-from unspool.sweep.figures import front_figure, ranking_figure, sensitivity_figure, spoken
-from unspool.sweep.ranking import alike, figures_of, pareto_front, ranking, sensitivity
-from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun, warning_of_runs
-from unspool.sweep.work import ERROR
+from unspool.sweeps.figures import front_figure, ranking_figure, sensitivity_figure, spoken
+from unspool.sweeps.ranking import alike, figures_of, pareto_front, ranking, sensitivity
+from unspool.sweeps.unrun import JOBS_NOT_RUN, RUNS_FEWER, told_unrun, warning_of_runs
+from unspool.sweeps.work import ERROR
 from unspool.units import counted
 
 __all__ = ["USUAL_FIGURES", "main_figures", "point_names", "shown_as", "sweep_page", "write_sweep_page"]

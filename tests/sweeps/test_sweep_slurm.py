@@ -8,13 +8,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tests.sweep.tiny import same, thread_place, write_longer_log
+from tests.sweeps.tiny import same, thread_place, write_longer_log
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'unspool[cluster]'")
 
 from unspool.errors import InputError  # noqa: E402
-from unspool.sweep import grid_of, run_sweep  # noqa: E402
-from unspool.sweep.places import kubernetes_place, slurm_place  # noqa: E402
+from unspool.sweeps import grid_of, run_sweep  # noqa: E402
+from unspool.sweeps.places import kubernetes_place, slurm_place  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

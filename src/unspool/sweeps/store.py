@@ -18,7 +18,7 @@ from unspool.errors import InputError, RunError
 from unspool.platforms.documents import read_json
 from unspool.results.result import COUNTS
 from unspool.storage import blame, make_folder, remove, remove_empty, remove_folder, replacing, take_lock
-from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY
+from unspool.sweeps.work import ELAPSED, ERROR, HOST, KEY
 from unspool.workloads.parquet import read_table
 
 __all__ = ["INPUTS", "PASSING", "RUNS", "Store", "read_runs"]

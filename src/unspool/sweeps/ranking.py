@@ -17,8 +17,8 @@ import numpy as np
 import polars as pl
 
 from unspool.errors import InputError, UnknownName
-from unspool.sweep.unrun import JOBS_NOT_RUN, RUNS_FEWER, mark_fewer, not_run_of_points
-from unspool.sweep.work import ELAPSED, ERROR, KEY
+from unspool.sweeps.unrun import JOBS_NOT_RUN, RUNS_FEWER, mark_fewer, not_run_of_points
+from unspool.sweeps.work import ELAPSED, ERROR, KEY
 
 __all__ = ["alike", "figures_of", "pareto_front", "ranking", "sensitivity"]
 

@@ -10,11 +10,11 @@ from statistics import fmean
 from typing import Any
 
 from unspool.errors import InputError, UnknownName
-from unspool.sweep.grid import Dimension, Grid, Search
-from unspool.sweep.inputs import Inputs
-from unspool.sweep.session import Session
-from unspool.sweep.unrun import JOBS_NOT_RUN, mean_not_run
-from unspool.sweep.work import ERROR
+from unspool.sweeps.grid import Dimension, Grid, Search
+from unspool.sweeps.inputs import Inputs
+from unspool.sweeps.session import Session
+from unspool.sweeps.unrun import JOBS_NOT_RUN, mean_not_run
+from unspool.sweeps.work import ERROR
 
 __all__ = ["gather", "search"]
 

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from tests.sweep.tiny import rows_of, same, thread_place, write_longer_log
+from tests.sweeps.tiny import rows_of, same, thread_place, write_longer_log
 
 from unspool.errors import InputError
-from unspool.sweep import grid_of, ranking, run_sweep
-from unspool.sweep.grid import Dimension, Objective, Search
-from unspool.sweep.search import _Outcome, _Study
-from unspool.sweep.store import Store
+from unspool.sweeps import grid_of, ranking, run_sweep
+from unspool.sweeps.grid import Dimension, Objective, Search
+from unspool.sweeps.search import _Outcome, _Study
+from unspool.sweeps.store import Store
 
 optuna = pytest.importorskip("optuna", reason="needs Optuna: pip install 'unspool[search]'")
 

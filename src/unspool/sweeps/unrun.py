@@ -15,7 +15,7 @@ import polars as pl
 
 from unspool.report.shown import amount
 from unspool.results.rejection import SHARES, warning_of
-from unspool.sweep.work import REJECTED
+from unspool.sweeps.work import REJECTED
 from unspool.units import counted
 
 __all__ = [

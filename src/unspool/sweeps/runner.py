@@ -11,10 +11,10 @@ from time import monotonic
 from typing import Any
 
 from unspool.errors import RunError, shown
-from unspool.sweep.inputs import Task
-from unspool.sweep.settings import column_of
-from unspool.sweep.store import Store
-from unspool.sweep.work import ELAPSED, ERROR, HOST, KEY, be_ready, run_batch
+from unspool.sweeps.inputs import Task
+from unspool.sweeps.settings import column_of
+from unspool.sweeps.store import Store
+from unspool.sweeps.work import ELAPSED, ERROR, HOST, KEY, be_ready, run_batch
 
 __all__ = ["Count", "Runner", "WorkersLostError"]
 

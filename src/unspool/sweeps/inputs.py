@@ -23,7 +23,7 @@ from unspool.platforms.cluster import is_spec
 from unspool.plugins import available
 from unspool.results.store import versions
 from unspool.storage import make_folder, replacing
-from unspool.sweep.settings import RunSettings, policy_of, settings_of
+from unspool.sweeps.settings import RunSettings, policy_of, settings_of
 from unspool.trust import located as file_of_module
 from unspool.workloads import read_workload
 from unspool.workloads.files import opened
