@@ -10,8 +10,8 @@ PUBLIC = [
     "Annotate", "Contention", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType",
     "Partition", "Platform", "Reject", "Result", "RunError", "Scheduler", "SetPstate", "Start", "Tell", "UnspoolError",
     "View", "WakeAt", "Workload", "batsim", "check_policy", "check_schedule", "compare", "comparison", "cost", "diff",
-    "dispatch", "forecast", "generate", "load", "read_platform", "read_workload", "run", "save", "sweep", "why",
-    "write_workload",
+    "dispatch", "forecast", "generate", "load", "load_all", "read_platform", "read_workload", "run", "save", "sweep",
+    "why", "write_workload",
 ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from unspool.results.overview import comparison
     from unspool.results.result import Result
     from unspool.results.run import run
-    from unspool.results.store import load
+    from unspool.results.store import load, load_all
     from unspool.simulation.engine import Engine
     from unspool.workloads import read_workload, write_workload
 
@@ -47,7 +47,7 @@ _HOME = {
     "unspool.results.overview": ("comparison",),
     "unspool.results.result": ("Result",),
     "unspool.results.run": ("run",),
-    "unspool.results.store": ("load",),
+    "unspool.results.store": ("load", "load_all"),
     "unspool.analysis.why": ("why",),
     "unspool.simulation.engine": ("Engine",),
     "unspool.workloads": ("read_workload", "write_workload"),
@@ -58,8 +58,8 @@ __all__ = [
     "Annotate", "Contention", "DecisionError", "Engine", "InputError", "Job", "Kill", "MachineGroup", "MachineType",
     "Partition", "Platform", "Reject", "Result", "RunError", "Scheduler", "SetPstate", "Start", "Tell", "UnspoolError",
     "View", "WakeAt", "Workload", "batsim", "check_policy", "check_schedule", "compare", "comparison", "cost", "diff",
-    "dispatch", "forecast", "generate", "load", "read_platform", "read_workload", "run", "save", "sweep", "why",
-    "write_workload",
+    "dispatch", "forecast", "generate", "load", "load_all", "read_platform", "read_workload", "run", "save", "sweep",
+    "why", "write_workload",
 ]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unspool.sweeps import Grid
     from unspool.workloads import Log
     from unspool.workloads.generators import Recodex
-    from unspool.workloads.recodex import JobLog, RefLog
+    from unspool.workloads.recodex import JobFile, JobLog, RefLog
 
 __all__ = ["batsim", "cost", "dispatch", "generate", "save", "sweep"]
 
@@ -69,7 +69,7 @@ def cost(
 
 
 def dispatch(
-    jobs: JobLog | AnyPath,
+    jobs: JobLog | JobFile | AnyPath,
     experiment: Experiment | AnyPath,
     *,
     refs: RefLog | AnyPath | None = None,
@@ -85,11 +85,11 @@ def dispatch(
     """
     from unspool.faces.dispatch.experiment import Experiment, read_experiment
     from unspool.faces.dispatch.running import run_experiment
-    from unspool.workloads.recodex import JobLog, RefLog, read_jobs, read_refs
+    from unspool.workloads.recodex import JobFile, JobLog, RefLog, read_jobs, read_refs
 
     if not isinstance(experiment, Experiment):
         experiment = read_experiment(Path(experiment), compat=compat)
-    log = jobs if isinstance(jobs, JobLog) else read_jobs(jobs, limit)
+    log = jobs if isinstance(jobs, JobLog | JobFile) else read_jobs(jobs, limit)
     known = refs if isinstance(refs, RefLog) or refs is None else read_refs(refs)
     return run_experiment(experiment, log, known, seed=seed, allow_undispatched=allow_undispatched)
 
