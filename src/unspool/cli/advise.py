@@ -13,7 +13,7 @@ from unspool.analysis.costs import costs_of
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
-from unspool.cli.options import Seed
+from unspool.cli.options import Flag, Seed
 from unspool.cli.output import Progress, compiling_announcement, counted, note, print_json, print_table, print_text
 from unspool.errors import InputError, shown
 from unspool.faces.cloud.advice import Advice, Trial, advise, knobs
@@ -27,8 +27,6 @@ from unspool.report.shown import money
 from unspool.results.run import run
 
 __all__ = ["advise_on"]
-
-Flag = Parameter(negative=(), show_default=False)
 
 
 def advise_on(

@@ -14,7 +14,7 @@ from unspool.cli.batsim_options import Others, Socket, context_of, outside_of, r
 from unspool.cli.blame import blaming
 from unspool.cli.comparison import print_comparison
 from unspool.cli.files import in_results, tell_reasons
-from unspool.cli.options import Seed, Untrusted, command_of
+from unspool.cli.options import Flag, Seed, Untrusted, command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -50,7 +50,6 @@ from unspool.trust import vet
 
 __all__ = ["batsim"]
 
-Flag = Parameter(negative=(), show_default=False)
 Many = Parameter(negative=(), show_default=False)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from unspool.cli.options import Flag
 from unspool.cli.output import counted, note, print_json, print_table, print_text
 from unspool.errors import InputError
 from unspool.platforms.catalogue import Catalogue, CatalogueType, read_catalogue
@@ -22,7 +23,6 @@ catalogue = App(
     help_format="plaintext",
 )
 
-Flag = Parameter(negative=(), show_default=False)
 Given = Parameter(name="--catalogue", show_default=False, negative=())
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from cyclopts import Parameter
 
 from unspool.analysis.commitments import BEST, Commitments
+from unspool.cli.options import Flag
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, print_text
 from unspool.faces.cloud.commit import commitments_in, write_commitments
 from unspool.faces.cloud.config import CostConfig, read_config
@@ -22,8 +23,6 @@ from unspool.results.store import check_free
 __all__ = ["commit"]
 
 _PAID = {name.partition(" ")[0].lower(): name for name in PAYMENTS}
-
-Flag = Parameter(negative=(), show_default=False)
 
 
 def commit(

@@ -12,7 +12,7 @@ from unspool.analysis.costs import Costs
 from unspool.cli.bill import print_bill
 from unspool.cli.config import RunConfig
 from unspool.cli.files import in_results, read_log, tell_reasons
-from unspool.cli.options import Seed, Untrusted, command_of
+from unspool.cli.options import Flag, Seed, Untrusted, command_of
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -42,7 +42,6 @@ _COMPARE = """Hold several set-ups against each other, and against the log: one 
 
 For example: unspool cost compare sacct.txt -c a.yml -c b.yml -o OUT"""
 
-Flag = Parameter(negative=(), show_default=False)
 
 app = App(name="cost", help_format="plaintext")
 app.command("unspool.cli.advise:advise_on", name="advise", help=_ADVISE)

@@ -17,7 +17,7 @@ from unspool.analysis.setups import AS_LOGGED, COST_PARTS, SetUp, set_ups_table
 from unspool.cli.comparison import shown_time
 from unspool.cli.config import RunConfig
 from unspool.cli.files import read_log
-from unspool.cli.options import Seed, Untrusted
+from unspool.cli.options import Flag, Seed, Untrusted
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -48,7 +48,6 @@ _ON_PREMISES = "on-premises"
 # Names in the folder that are not those of set-ups.
 _TAKEN = ("comparison.json", "comparison.csv", "report.html", AS_LOGGED)
 
-Flag = Parameter(negative=(), show_default=False)
 Given = Parameter(allow_leading_hyphen=True)
 
 

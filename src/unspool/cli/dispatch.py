@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.options import Seed, Untrusted
+from unspool.cli.options import Flag, Seed, Untrusted
 from unspool.cli.output import (
     Announcement,
     Progress,
@@ -32,7 +32,6 @@ from unspool.workloads.recodex import JobFile, JobLog, read_refs
 
 __all__ = ["dispatch"]
 
-Flag = Parameter(negative=(), show_default=False)
 _LISTED = 20
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from unspool.cli.config import RunConfig
-from unspool.cli.options import LogFormat, Seed, TargetFormat
+from unspool.cli.options import Flag, LogFormat, Seed, TargetFormat
 from unspool.cli.output import Announcement, counted, note, print_json, print_table, reading
 from unspool.errors import InputError
 from unspool.model.workload import Workload
@@ -35,7 +35,6 @@ generate = App(
     help_format="plaintext",
 )
 
-Flag = Parameter(negative=(), show_default=False)
 
 _REFUSED = re.compile(r"generator: (\w+) is ")  # how generators complain of a parameter
 _OPTIONS = {

@@ -14,9 +14,12 @@ from cyclopts import Parameter
 from unspool.errors import InputError
 from unspool.workloads import FORMATS
 
-__all__ = ["LogFormat", "Seed", "TargetFormat", "Untrusted", "command_of"]
+__all__ = ["Flag", "LogFormat", "Seed", "TargetFormat", "Untrusted", "command_of"]
 
 _MOST_SEED = 2**63 - 1
+
+Flag = Parameter(negative=(), show_default=False)
+"""An option without a value."""
 
 LogFormat = Annotated[
     str | None,

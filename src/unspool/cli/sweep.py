@@ -12,7 +12,7 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from unspool.cli.config import assigned
-from unspool.cli.options import Untrusted
+from unspool.cli.options import Flag, Untrusted
 from unspool.cli.output import Announcement, note, print_json, print_table, print_text
 from unspool.cli.sweeping import SweepProgress
 from unspool.errors import InputError, RunError, UnknownName
@@ -34,7 +34,6 @@ from unspool.workloads.conditions import condition
 
 __all__ = ["app", "best", "sweep"]
 
-Flag = Parameter(negative=(), show_default=False)
 _SHOWN = 10
 _TRIED = 3
 _ROW_BYTES = 120  # of a row of the dataset, as measured on 800 runs

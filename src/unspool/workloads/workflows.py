@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,31 +95,15 @@ def parents_of(workload: Workload) -> dict[str, tuple[str, ...]]:
 
 
 def _refuse_circles(tasks: Sequence[Task], path: AnyPath) -> None:
-    waits_for = {task.id: set(task.parents) for task in tasks}
-    children: dict[str, list[str]] = {}
-    for task in tasks:
-        for parent in waits_for[task.id]:
-            children.setdefault(parent, []).append(task.id)
-    ready = [name for name, parents in waits_for.items() if not parents]
-    left = {name: len(parents) for name, parents in waits_for.items()}
-    while ready:
-        done = ready.pop()
-        del left[done]
-        for child in children.get(done, ()):
-            left[child] -= 1
-            if left[child] == 0:
-                ready.append(child)
-    if not left:
-        return
-    walk = [next(task for task in tasks if task.id in left)]
-    by_id = {task.id: task for task in tasks}
-    seen = {walk[0].id: 0}
-    while True:
-        ahead = by_id[next(parent for parent in walk[-1].parents if parent in left)]
-        if ahead.id in seen:
-            circle = [*walk[seen[ahead.id] :], ahead]
-            names = " waits for ".join(shown(task.id, 30) for task in circle[:6])
-            more = " and so on" if len(circle) > 6 else ""
-            raise InputError(f"{path}, line {circle[0].line}: task {names}{more}, in a circle; take one of these away")
-        seen[ahead.id] = len(walk)
-        walk.append(ahead)
+    lines = {task.id: task.line for task in tasks}
+    try:
+        TopologicalSorter({task.id: task.parents for task in tasks}).prepare()
+    except CycleError as error:
+        circle = error.args[1][:0:-1]  # each of these waits for the next, and the last for the first
+        first = circle.index(min(circle, key=lines.__getitem__))
+        circle = [*circle[first:], *circle[: first + 1]]
+        names = " waits for ".join(shown(name, 30) for name in circle[:6])
+        more = " and so on" if len(circle) > 6 else ""
+        raise InputError(
+            f"{path}, line {lines[circle[0]]}: task {names}{more}, in a circle; take one of these away"
+        ) from error

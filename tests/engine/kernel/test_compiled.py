@@ -45,7 +45,10 @@ def package(tmp_path):
 def ask(package):
     """What the compiled caller says in a process of its own, and where it kept its machine code."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    environment |= {"PYTHONPATH": str(package.parent), "XDG_CACHE_HOME": str(package.parent / "cache")}
+    environment |= {
+        "PYTHONPATH": str(package.parent), "XDG_CACHE_HOME": str(package.parent / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",  # which would take a file for the same that was edited within a second
+    }  # fmt: skip
     program = "from unspool.engine.caller import ask; print(ask(41), ask.stats.cache_path)"
     told = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=True
