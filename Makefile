@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EXTRAS := excel,protocol,search,cluster,slurm,studio,aws,matplotlib
 MATRIX := tests/golden tests/cli tests/workloads
 
-.PHONY: demo test fuzz test-browser test-matrix test-lowest test-highest bench clean
+.PHONY: demo test fuzz test-browser test-matrix test-lowest test-lowest-quick test-highest bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/unspool run --policy fcfs --policy easy --policy conservative -o results/demo --force
@@ -50,6 +50,14 @@ test-lowest: $(VENV)/lowest-direct
 
 test-highest: $(VENV)/highest
 	$(VENV)/of-highest/bin/pytest -n 2 --dist worksteal $(MATRIX)
+
+# The same with the oldest versions in a few minutes: compiled are the schedules on paper of three policies, all else
+# runs the same source uncompiled.
+FEW := tests/golden/test_fcfs.py tests/golden/test_easy.py tests/golden/test_conservative.py
+
+test-lowest-quick: $(VENV)/lowest-direct
+	$(VENV)/of-lowest-direct/bin/pytest -n 2 --dist worksteal $(FEW)
+	NUMBA_DISABLE_JIT=1 $(VENV)/of-lowest-direct/bin/pytest -n 2 --dist worksteal -m 'not slow' $(MATRIX)
 
 $(VENV)/lowest-direct $(VENV)/highest: $(VENV)/installed-dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/of-$(@F)

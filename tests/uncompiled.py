@@ -6,9 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from unspool.simulation.loop import run_on
 
 ROOT = Path(__file__).parents[1]
+
+needs_compiling = pytest.mark.skipif(not hasattr(run_on, "py_func"), reason="nothing is compiled here")
+"""For tests of compiling itself: where Numba is switched off, there is none."""
 
 
 def uncompiled_and_compiled(module, journals):

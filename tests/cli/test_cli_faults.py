@@ -16,6 +16,7 @@ from tests.cli.faulty_verbs import GRID, LOG, VERBS, left, put, set_up
 from tests.faults import DENIED, FAULTS, KILLED, STOPPED, Nth, Recorded, call_sites, called, faulty, is_alike, tree
 from tests.studio_server import until
 from tests.sweeps.tiny import thread_place
+from tests.uncompiled import needs_compiling
 
 from unspool.engine.kernel.machine_code import KeptCode
 from unspool.errors import InputError
@@ -27,7 +28,7 @@ from unspool.sweeps import read_runs
 from unspool.sweeps.store import PASSING
 
 SAMPLED = 6  # faults of each verb that are tried by default
-MOST = None if os.environ.get("UNSPOOL_TEST_EVERY_FAULT") else 60  # and in the slow tests, evenly spread
+MOST = None if os.environ.get("UNSPOOL_TEST_EVERY_FAULT") else 30  # and in the slow tests, evenly spread
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +210,7 @@ metrics: [delay]
 NEEDS_TORCH = {"faces/dispatch/agents.py"}
 
 
+@needs_compiling
 def test_every_call_of_the_file_layer_is_reached(inputs, tmp_path, monkeypatch):
     """By the verbs above, a sweep, the studio, and what only Python or a program beside us calls."""
     pytest.importorskip("matplotlib", reason="the extra matplotlib is not installed")
@@ -249,11 +251,10 @@ def in_python(folder):
     """What no verb above comes to: results that are saved, machine code that is forgotten, a program beside us."""
     save(load("machines"), folder / "saved")
     write_catalogue(read_catalogue().types[:3], folder / "prices.csv")
-    if not os.environ.get("NUMBA_DISABLE_JIT"):
-        made = njit(double)
-        made._cache = KeptCode(double, folder / "code")
-        assert made(20) == 40
-        made._cache.flush()
+    made = njit(double)
+    made._cache = KeptCode(double, folder / "code")
+    assert made(20) == 40
+    made._cache.flush()
     with Started("true", "tcp://127.0.0.1:1"):
         pass
 

@@ -9,6 +9,7 @@ import tomllib
 
 import polars as pl
 import pytest
+from tests.uncompiled import needs_compiling
 
 from unspool.workloads import FORMATS
 
@@ -450,6 +451,7 @@ main()
 """
 
 
+@needs_compiling
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(("where", "at"), [("begun", 1), ("begun", 3), ("called back", 1), ("called back", 4)])
 def test_a_run_that_is_interrupted_while_it_compiles_says_so(write, tmp_path, where, at, number):

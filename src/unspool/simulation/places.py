@@ -9,7 +9,9 @@ from unspool.engine.kernel.state import Array
 
 __all__ = ["Places"]
 
-_MIX = 0x1E3779B97F4A7C15  # odd, its bits evenly spread: keys that are alike end up far from each other
+# Odd, and their bits are evenly spread: keys that are alike end up far from each other. Products with numbers up to
+# 2^31 stay below 2^62, so that they are the same where overflows are an error.
+_MIX_EXERCISE, _MIX_RUNTIME = 0x1E3779B9, 0x2545F491
 _KEY, _PLACE, _EXERCISE = 0, 1, 2
 
 
@@ -72,7 +74,7 @@ def _put(slots: Array, used: Array) -> None:
 def _slot_of(slots: Array, key: int) -> int:
     """The slot that a key has, or would get."""
     mask = len(slots) - 1
-    slot = ((key * _MIX) >> 20) & mask
+    slot = (((key >> 32) * _MIX_EXERCISE + (key & 0xFFFFFFFF) * _MIX_RUNTIME) >> 16) & mask
     while slots[slot, _KEY] != 0 and slots[slot, _KEY] != key:
         slot = (slot + 1) & mask
     return slot
