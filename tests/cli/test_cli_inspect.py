@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests.faces.dispatch_build import JOBS
 
 from unspool.cli.files import kind_of
 
@@ -100,3 +101,21 @@ def test_the_log_of_a_scheduler_is_told_from_its_content(unspool, write):
     assert facts["first_submit_utc"] == "2024-05-01T08:00:00+00:00"
     assert unspool("validate", "sacct.txt").out.startswith("sacct.txt: ok, 1 job, 0 records rejected\n")
     assert unspool("run", "sacct.txt", "-p", "2x4", "--json").code == 0
+
+
+def test_folders_of_every_verb_are_inspected_and_validated(unspool, write):
+    log = write("log.csv", "job_id,submit_time,run_time,cores\na,0,60,1\n")
+    experiment = write("e.yaml", "workers: 1\ndispatcher: shortest-queue\nmetrics: [delay]\n")
+    assert unspool("run", log, "-p", 2, "-o", "run").code == 0
+    assert unspool("cost", log, "-o", "bill").code == 0
+    assert unspool("dispatch", "-c", experiment, write("data.csv", JOBS), "-o", "dispatch").code == 0
+    text = {kind: unspool("inspect", kind).out for kind in ("run", "bill", "dispatch")}
+    assert "mean_wait_s" in text["run"]
+    assert text["bill"].startswith("log.csv: 1 job, 0 rejected")
+    assert text["dispatch"].startswith("Total jobs: 4, avg. delay: ")
+    assert all(json.loads(unspool("inspect", kind, "--json").out)["jobs"] for kind in text)
+    said = unspool("validate", *text)
+    assert said.code == 0
+    assert "run: ok, results under easy" in said.out
+    assert "bill: ok, a bill of 1 job under cheapest-fit" in said.out
+    assert "dispatch: ok, a dispatch of 4 jobs" in said.out

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import polars as pl
 from cyclopts import Parameter
 
+from unspool.cli.bill import print_bill
 from unspool.cli.comparison import print_comparison
 from unspool.cli.config import RunConfig, read_config
 from unspool.cli.files import VERB_OF, kind_of, platform_named, read_results
 from unspool.cli.options import LogFormat
-from unspool.cli.output import print_json, print_table, reading
+from unspool.cli.output import print_json, print_table, print_text, reading
 from unspool.errors import InputError, shown
 from unspool.model.cloud import Cloud
 from unspool.model.network import Network
@@ -42,7 +43,8 @@ def inspect(
     Parameters
     ----------
     file
-        A log, a platform (YAML, TOML, JSON, XML, or a text such as 128x16), a folder that `run -o` wrote, a run.toml.
+        A log, a platform (YAML, TOML, JSON, XML, or a text such as 128x16), a folder that `run`, `batsim`, `cost` or
+        `dispatch` wrote with -o, a run.toml.
     columns
         For CSV and Parquet, our column = the file's, as in run_time=duration.
     json
@@ -55,6 +57,21 @@ def inspect(
         facts = results[0].summary if len(results) == 1 else [result.summary for result in results]
         if not json and len(results) > 1:
             print_comparison(results)
+            return 0
+    elif kind == "bill":
+        from unspool.faces.cloud.outputs import read_costs
+
+        facts = read_costs(file).summary
+        if not json:
+            print_bill(facts)
+            return 0
+    elif kind == "dispatch":
+        from unspool.report.dispatch import read_dispatch
+
+        found = read_dispatch(file)
+        facts = found.summary
+        if not json:
+            print_text(found.metrics, end="")
             return 0
     elif kind == "platform":
         facts = platform_facts(platform_named(str(file)))

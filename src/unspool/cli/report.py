@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from unspool.cli.files import kind_of_result
 from unspool.cli.output import Announcement, counted, note, print_json, print_text
 from unspool.faces.cloud.outputs import read_costs
 from unspool.platforms.documents import read_json
@@ -21,8 +22,6 @@ from unspool.results.store import REPORT, load_all
 from unspool.workloads.files import replaced
 
 __all__ = ["report"]
-
-_OF_COSTS, _OF_DISPATCH = "hourly_stats.csv", "metrics.txt"
 
 
 def report(
@@ -77,12 +76,13 @@ def report(
 
 def _made(folder: Path) -> Page:
     """The page, of a bill, of a dispatch or of runs."""
-    if (folder / _OF_COSTS).is_file():
+    kind = kind_of_result(folder)
+    if kind == "bill":
         with Announcement(f"reading {folder} …"):
             costs = read_costs(folder)
         with Announcement(f"drawing {folder} …"):
             return cost_page(costs)
-    if (folder / _OF_DISPATCH).is_file():
+    if kind == "dispatch":
         with Announcement(f"reading {folder} …"):
             return dispatch_page(read_dispatch(folder))
     with Announcement(f"reading {folder} …"):

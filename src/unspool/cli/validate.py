@@ -93,6 +93,19 @@ def _check_results(path: Path) -> Verdict:
     return Verdict("\n  ".join(shown(text, 500) for text in told), is_bad=True)
 
 
+def _check_bill(path: Path) -> Verdict:
+    from unspool.faces.cloud.outputs import read_costs
+
+    summary = read_costs(path).summary
+    return Verdict(f"ok, a bill of {counted(summary['jobs'], 'job')} under {summary['policy']}")
+
+
+def _check_dispatch(path: Path) -> Verdict:
+    from unspool.report.dispatch import read_dispatch
+
+    return Verdict(f"ok, a dispatch of {counted(len(read_dispatch(path).jobs), 'job')}")
+
+
 def _check_platform(path: Path) -> Verdict:
     platform = platform_named(str(path))
     if platform.cloud is None:
@@ -162,6 +175,8 @@ def _check_log(path: Path, log: RunConfig) -> Verdict:
 
 _CHECKS: Mapping[str, Callable[[Path], Verdict]] = {
     "result": _check_results,
+    "bill": _check_bill,
+    "dispatch": _check_dispatch,
     "platform": _check_platform,
     "config": _check_config,
     "grid": _check_grid,
