@@ -127,6 +127,7 @@ NEEDED = "expected machine, down_time, up_time and perhaps cause\n"
         ("machine,down_time\n0,4\n", f"line 1: no column up_time; {NEEDED}"),
         ("", f"line 1: no column machine; {NEEDED}"),
         (HEAD + "0,4,6\n2,4,6\n", "line 3: machine 2: the platform has machines 0 to 1"),
+        (HEAD + "9" * 4400 + ",4,6\n", "line 2: machine 9999"),
         (HEAD + "0-2,4,6\n", "line 2: machine 0-2: the platform has machines 0 to 1"),
         (HEAD + "1-0,4,6\n", "line 2: machine 1-0: the platform has machines 0 to 1"),
         (HEAD + "fat,4,6\n", "line 2: machine is 'fat'; expected an id, a range such as 0-15, a type, or all"),

@@ -14,6 +14,7 @@ from unspool.workloads.files import read_text
 
 __all__ = ["read_outages"]
 
+_MOST_DIGITS = 18  # of the id of a machine; Python refuses to read thousands
 _NEEDED = ("machine", "down_time", "up_time")
 
 
@@ -65,7 +66,8 @@ def _machines(text: str, platform: Platform, where: str) -> range:
     low, dash, high = text.partition("-")
     if not low.isdecimal() or (dash and not high.isdecimal()):
         raise InputError(f"{where}: machine is '{shown(text)}'; expected an id, a range such as 0-15, a type, or all")
-    machines = range(int(low), int(high if dash else low) + 1)
+    is_far = max(len(low), len(high)) > _MOST_DIGITS
+    machines = range(0) if is_far else range(int(low), int(high if dash else low) + 1)
     if not machines or machines[-1] >= platform.machine_count:
-        raise InputError(f"{where}: machine {text}: the platform has machines 0 to {platform.machine_count - 1}")
+        raise InputError(f"{where}: machine {shown(text)}: the platform has machines 0 to {platform.machine_count - 1}")
     return machines
