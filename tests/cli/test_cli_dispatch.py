@@ -55,7 +55,7 @@ def test_a_folder_of_results(unspool, files, tmp_path):
     assert series["running"].to_list() == [2, 0, 0]
     assert series["on_time_share"].to_list() == [None, 1.0, 1.0]
     assert "out exists" in unspool("dispatch", *files, "-o", "out").err
-    assert "out: is the folder of a dispatch, which `unspool dispatch` wrote" in unspool("inspect", "out").err
+    assert "out: is the folder of a dispatch, which `unspool dispatch` wrote" in unspool("compare", "out").err
     assert unspool("dispatch", *files, "-o", "out", "--force").code == 0
 
 
