@@ -51,8 +51,8 @@ test-lowest: $(VENV)/lowest-direct
 test-highest: $(VENV)/highest
 	$(VENV)/of-highest/bin/pytest -n 2 --dist worksteal $(MATRIX)
 
-# The same with the oldest versions in a few minutes: compiled are the schedules on paper of three policies, all else
-# runs the same source uncompiled.
+# The oldest versions again, in a few minutes: only the schedules of three policies are compiled, the rest runs the same
+# source uncompiled.
 FEW := tests/golden/test_fcfs.py tests/golden/test_easy.py tests/golden/test_conservative.py
 
 test-lowest-quick: $(VENV)/lowest-direct

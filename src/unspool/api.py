@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from unspool.faces.dispatch.running import Dispatched
     from unspool.sweeps import Grid
     from unspool.workloads import Log
+    from unspool.workloads.files import AnyPath
     from unspool.workloads.generators import Recodex
     from unspool.workloads.recodex import JobFile, JobLog, RefLog
 
 __all__ = ["batsim", "cost", "dispatch", "generate", "save", "sweep"]
-
-AnyPath = str | os.PathLike[str]
 
 
 def cost(
@@ -49,6 +48,7 @@ def cost(
     `{"IdleTime": 60}`. `summary` of what is returned has the figures, `hourly` the hours, `bill` the machines and jobs.
     With `commitments`, also the savings plans that would have made the bill least.
     """
+    from unspool.faces.cloud.changes import with_sections
     from unspool.faces.cloud.commit import with_commitments
     from unspool.faces.cloud.costing import cost_set_up, with_bands
     from unspool.workloads import as_workload
@@ -56,7 +56,7 @@ def cost(
     if replicas < 1:
         raise InputError(f"replicas is {replicas}; expected 1 or more")
     set_up = cost_set_up(
-        config, changes=[f"{key}={value}" for key, value in (changes or {}).items()], catalogue=catalogue,
+        config, changes=with_sections(changes or {}), catalogue=catalogue,
         policy=policy, on_premises=on_premises, seed=seed, starttime=starttime, endtime=endtime, queues=queues,
         projects=projects,
     )  # fmt: skip
@@ -136,11 +136,11 @@ def sweep(
 
     The grid is a TOML file, or the same as a dictionary.
     """
-    from unspool.sweeps import Grid, grid_of, local_place, read_grid, run_sweep
+    from unspool.sweeps import Grid, cores_here, grid_of, local_place, read_grid, run_sweep
 
     if not isinstance(grid, Grid):
         grid = grid_of(grid) if isinstance(grid, Mapping) else read_grid(Path(grid))
-    place = local_place(processes or os.cpu_count() or 1)
+    place = local_place(cores_here() if processes is None else processes)
     return run_sweep(grid, folder, place, resume=resume, retry_failed=retry_failed)
 
 

@@ -23,6 +23,7 @@ from unspool.cli.output import (
     where_written,
 )
 from unspool.errors import InputError
+from unspool.faces.cloud.changes import parse_changes
 from unspool.faces.cloud.commit import with_commitments
 from unspool.faces.cloud.costing import CostSetUp, cost_set_up, with_bands
 from unspool.faces.cloud.outputs import write_costs
@@ -148,8 +149,8 @@ def cost(
     if out is not None:
         check_free(out, force=force)
     set_up = cost_set_up(
-        config, changes=set or (), catalogue=catalogue or (), policy=policy, on_premises=on_premises, seed=seed,
-        starttime=starttime, endtime=endtime, queues=queues, projects=projects,
+        config, changes=parse_changes(set or []), catalogue=catalogue or (), policy=policy, on_premises=on_premises,
+        seed=seed, starttime=starttime, endtime=endtime, queues=queues, projects=projects,
     )  # fmt: skip
     for text in set_up.notes:
         note(text)

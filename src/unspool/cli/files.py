@@ -16,19 +16,19 @@ from unspool.model.workload import Workload
 from unspool.platforms import pool_of_log, read_platform, refuse_missing_routes
 from unspool.platforms.cluster import is_spec
 from unspool.platforms.documents import read_document, read_toml
+from unspool.results.store import kind_of_result
 from unspool.results.store import load_all as read_results
 from unspool.units import counted
 from unspool.workloads import batsim, dax, jsonmap, read_workload, recodex, wfcommons
 from unspool.workloads.files import opened
 
 __all__ = [
-    "VERB_OF", "in_results", "kind_of", "kind_of_result", "platform_named", "platform_of_log", "read_log",
-    "read_results", "tell_reasons",
+    "VERB_OF", "in_results", "kind_of", "platform_named", "platform_of_log", "read_log", "read_results",
+    "tell_reasons",
 ]  # fmt: skip
 
 _REASONS = 3  # rejected records that are shown
 _COST_KEYS = {"instance_mapping", "consumption_model_mapping", "ComputeClusterModel", "Jobs"}
-_OF_VERBS = {"bill": "hourly_stats.csv", "dispatch": "metrics.txt"}  # a file that no other verb writes
 _PLATFORM_SUFFIXES = (".yaml", ".yml", ".json", ".xml")
 
 VERB_OF = {"grid": "unspool sweep", "experiment": "unspool dispatch -c", "refs": "unspool dispatch --refs"}
@@ -48,11 +48,6 @@ def kind_of(path: Path) -> str:
     if path.suffix == ".toml":
         return _kind_of_toml(path)
     return "refs" if path.name.endswith((".csv", ".csv.gz")) and _starts_as(path, recodex.recognises_refs) else "log"
-
-
-def kind_of_result(folder: Path) -> str:
-    """Which verb wrote a folder: `bill` for `cost`, `dispatch`, or `result` for those that leave runs."""
-    return next((kind for kind, file in _OF_VERBS.items() if (folder / file).is_file()), "result")
 
 
 def _holds_jobs(path: Path) -> bool:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from unspool.cli.files import kind_of_result
 from unspool.cli.output import Announcement, counted, note, print_json, print_text
 from unspool.faces.cloud.outputs import read_costs
 from unspool.platforms.documents import read_json
@@ -18,7 +17,7 @@ from unspool.report.dispatch import dispatch_page, read_dispatch
 from unspool.report.page import filled
 from unspool.report.run import run_page
 from unspool.report.static import write_figures
-from unspool.results.store import REPORT, load_all
+from unspool.results.store import REPORT, kind_of_result, load_all
 from unspool.workloads.files import replaced
 
 __all__ = ["report"]

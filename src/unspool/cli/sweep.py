@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +21,7 @@ from unspool.storage import replacing, scratch_folder
 from unspool.sweeps.grid import Grid, read_grid
 from unspool.sweeps.inputs import Inputs
 from unspool.sweeps.page import main_figures, point_names, shown_as, write_sweep_page
-from unspool.sweeps.places import Certificate, Place, dask_place, kubernetes_place, local_place, slurm_place
+from unspool.sweeps.places import Certificate, Place, cores_here, dask_place, kubernetes_place, local_place, slurm_place
 from unspool.sweeps.ranking import alike, pareto_front, ranking
 from unspool.sweeps.session import run_sweep
 from unspool.sweeps.store import Store, read_runs
@@ -112,9 +111,7 @@ def sweep(
     for policy in wanted.policy_texts():
         vetting(policy)
     folder = out or Path(grid.stem)
-    count = processes or len(
-        os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    )
+    count = processes or cores_here()
     if dry_run:
         return _estimate(wanted, count, vetting, as_json=json)
     place = _place(

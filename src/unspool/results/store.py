@@ -25,10 +25,11 @@ from unspool.storage import blame, make_folder, partial_folder, put_in_place, tr
 from unspool.workloads.parquet import read_table
 
 __all__ = [
-    "REPORT", "check_free", "load", "load_all", "save", "versions", "write_folder", "write_json", "write_result",
-    "write_table",
+    "REPORT", "check_free", "kind_of_result", "load", "load_all", "save", "versions", "write_folder", "write_json",
+    "write_result", "write_table",
 ]  # fmt: skip
 
+_OF_VERBS = {"bill": "hourly_stats.csv", "dispatch": "metrics.txt"}  # a file that no other verb writes
 _DAMAGED = (ValueError, KeyError, TypeError, AttributeError)
 _LIBRARIES = ("unspool", "numpy", "numba", "polars")
 _POLICY, _DIGEST, _ORIGIN = "policy_version", "workload_digest", "workload_origin_unix_s"
@@ -105,6 +106,11 @@ def save(result: Result, folder: str | os.PathLike[str], *, force: bool = False,
     return write_folder(folder, lambda into: write_result(result, into, csv=csv), force=force)
 
 
+def kind_of_result(folder: Path) -> str:
+    """Which verb wrote a folder: `bill` for `cost`, `dispatch`, or `result` for those that leave runs."""
+    return next((kind for kind, file in _OF_VERBS.items() if (folder / file).is_file()), "result")
+
+
 def load(folder: str | os.PathLike[str]) -> Result:
     """The result that a folder holds."""
     path = readable_folder(Path(folder))
@@ -112,12 +118,13 @@ def load(folder: str | os.PathLike[str]) -> Result:
         several = sorted(entry.parent.name for entry in path.glob("*/summary.json"))
         hint = f"load one of those in it: {', '.join(several)}" if several else "expected summary.json in it"
         raise InputError(f"{path}: is not the folder of a result; {hint}")
-    if (path / "hourly_stats.csv").is_file():
+    kind = kind_of_result(path)
+    if kind == "bill":
         raise InputError(
             f"{path}: is the folder of a bill, which `unspool cost` wrote: read its files as they are; for a result, "
             "give the same log and configuration to `unspool run`, as in -p config.yml"
         )
-    if (path / "metrics.txt").is_file():
+    if kind == "dispatch":
         raise InputError(
             f"{path}: is the folder of a dispatch, which `unspool dispatch` wrote: read its files as they are, or see "
             "`unspool report`; for a result, give the same log to `unspool run`, as in -p 4"

@@ -22,7 +22,7 @@ from unspool.results.store import versions
 from unspool.sweeps.inputs import Inputs
 from unspool.units import format_duration
 
-__all__ = ["Certificate", "Place", "dask_place", "kubernetes_place", "local_place", "slurm_place"]
+__all__ = ["Certificate", "Place", "cores_here", "dask_place", "kubernetes_place", "local_place", "slurm_place"]
 
 _RECYCLED_AFTER = 20_000  # runs, so that whatever a worker gathers does not grow for ever
 _WAIT_S = 300
@@ -57,6 +57,11 @@ class Certificate:
             if not os.path.isfile(path):
                 raise InputError(f"{path}: there is no such file; expected a certificate or a key in PEM")
         return _needed("distributed", "cluster").Security(require_encryption=True, **named)
+
+
+def cores_here() -> int:
+    """Cores of this machine that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def local_place(processes: int) -> Place:

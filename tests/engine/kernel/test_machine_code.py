@@ -12,7 +12,7 @@ import pytest
 from numba import njit
 from tests.faults import faulty
 
-from unspool.engine.kernel import machine_code as machinecode
+from unspool.engine.kernel import machine_code
 from unspool.engine.kernel.compiled import MORE_CODE, cache_folder
 from unspool.engine.kernel.machine_code import KeptCode, why_not_kept
 
@@ -131,7 +131,7 @@ def answer(tmp_path, monkeypatch):
     """Compiles `double` for a folder, or finds it there: its result, whether it was found, and troubles."""
 
     def call(folder=tmp_path / "cache", more=()):
-        monkeypatch.setattr(machinecode, "_troubles", {})
+        monkeypatch.setattr(machine_code, "_troubles", {})
         made = njit(double)
         made._cache = KeptCode(double, folder, more)
         return made(20), bool(made.stats.cache_hits), why_not_kept()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.engine.kernel import simd as lanes
+from unspool.engine.kernel import simd
 from unspool.engine.kernel.compiled import compiled
 from unspool.engine.kernel.simd import LANES, load, rows_of_lanes, store
 
@@ -37,36 +37,36 @@ def of_both(function):
 
 @compiled
 def spread(rows, number):
-    store(rows, 2, lanes.same(number))
+    store(rows, 2, simd.same(number))
 
 
 @compiled
 def ones(rows):
-    store(rows, 2, lanes.are_above_0(load(rows, 0)))
+    store(rows, 2, simd.are_above_0(load(rows, 0)))
 
 
 @compiled
 def times(rows, number):
-    store(rows, 2, lanes.times(load(rows, 0), number))
+    store(rows, 2, simd.times(load(rows, 0), number))
 
 
 @compiled
 def bits(rows):
-    return lanes.as_bits(load(rows, 0)), lanes.any_above_0(load(rows, 0))
+    return simd.as_bits(load(rows, 0)), simd.any_above_0(load(rows, 0))
 
 
 @compiled
 def any_below(rows, limit):
-    return lanes.any_below(load(rows, 0), limit, load(rows, 1))
+    return simd.any_below(load(rows, 0), limit, load(rows, 1))
 
 
 @compiled
 def count_below(numbers, first, limit):
-    return lanes.count_below(numbers, first, limit)
+    return simd.count_below(numbers, first, limit)
 
 
-OF_TWO = {name: of_lanes(getattr(lanes, name)) for name in ("least", "most", "plus", "minus", "over", "where_above_0")}
-least_lane = of_both(lanes.least_lane)
+OF_TWO = {name: of_lanes(getattr(simd, name)) for name in ("least", "most", "plus", "minus", "over", "where_above_0")}
+least_lane = of_both(simd.least_lane)
 
 
 def same_bits(one, other):
@@ -78,41 +78,41 @@ def same_bits(one, other):
 def test_a_function_of_two_is_compiled_to_the_same_bits(name, one, other):
     rows = np.array([one, other, (7.0,) * LANES])
     OF_TWO[name](rows)
-    assert same_bits(rows[2], getattr(lanes, name)(one, other))
+    assert same_bits(rows[2], getattr(simd, name)(one, other))
 
 
 @given(one=four, other=four, by=number)
 def test_functions_with_a_number_are_compiled_to_the_same_bits(one, other, by):
     rows = np.array([one, other, (7.0,) * LANES])
-    assert least_lane(rows, by) == lanes.least_lane(one, by)
-    assert any_below(rows, by) == lanes.any_below(one, by, other)
-    assert bits(rows) == (lanes.as_bits(one), lanes.any_above_0(one))
+    assert least_lane(rows, by) == simd.least_lane(one, by)
+    assert any_below(rows, by) == simd.any_below(one, by, other)
+    assert bits(rows) == (simd.as_bits(one), simd.any_above_0(one))
     spread(rows, by)
     assert rows[2].tolist() == [by] * LANES
     ones(rows)
-    assert same_bits(rows[2], lanes.are_above_0(one))
+    assert same_bits(rows[2], simd.are_above_0(one))
     times(rows, by)
-    assert same_bits(rows[2], lanes.times(one, by))
+    assert same_bits(rows[2], simd.times(one, by))
     assert same_bits(rows[:2], [one, other])
 
 
-@given(numbers=st.lists(number, min_size=lanes.BLOCK, max_size=3 * lanes.BLOCK), limit=number, data=st.data())
+@given(numbers=st.lists(number, min_size=simd.BLOCK, max_size=3 * simd.BLOCK), limit=number, data=st.data())
 def test_numbers_below_a_limit_are_counted_from_a_place_on(numbers, limit, data):
-    first = data.draw(st.integers(0, len(numbers) - lanes.BLOCK))
-    expected = sum(number < limit for number in numbers[first : first + lanes.BLOCK])
+    first = data.draw(st.integers(0, len(numbers) - simd.BLOCK))
+    expected = sum(number < limit for number in numbers[first : first + simd.BLOCK])
     assert count_below(np.array(numbers), first, limit) == expected
-    assert lanes.count_below(np.array(numbers), first, limit) == expected
+    assert simd.count_below(np.array(numbers), first, limit) == expected
 
 
 def test_what_is_not_above_0_divides_nothing():
-    assert lanes.over((1.0, 0.0, -1.0, 6.0), (0.0, 0.0, -0.0, 2.0)) == (math.inf, math.inf, math.inf, 3.0)
-    assert lanes.over((1.0, 1.0, 1.0, 1.0), (-1.0, math.inf, 4.0, 1.0)) == (math.inf, 0.0, 0.25, 1.0)
+    assert simd.over((1.0, 0.0, -1.0, 6.0), (0.0, 0.0, -0.0, 2.0)) == (math.inf, math.inf, math.inf, 3.0)
+    assert simd.over((1.0, 1.0, 1.0, 1.0), (-1.0, math.inf, 4.0, 1.0)) == (math.inf, 0.0, 0.25, 1.0)
 
 
 def test_bits_count_from_the_first_lane():
-    assert lanes.as_bits((1.0, 0.0, 0.5, -1.0)) == 0b0101
-    assert lanes.any_below((1.0, 0.0, 2.0, 3.0), 1.5, (0.0, 0.0, 9.0, 9.0)) is False
-    assert lanes.any_below((1.0, 0.0, 2.0, 3.0), 2.5, (0.0, 0.0, 9.0, 9.0)) is True
+    assert simd.as_bits((1.0, 0.0, 0.5, -1.0)) == 0b0101
+    assert simd.any_below((1.0, 0.0, 2.0, 3.0), 1.5, (0.0, 0.0, 9.0, 9.0)) is False
+    assert simd.any_below((1.0, 0.0, 2.0, 3.0), 2.5, (0.0, 0.0, 9.0, 9.0)) is True
 
 
 @pytest.mark.parametrize("count", [1, 3, 64, 1001])

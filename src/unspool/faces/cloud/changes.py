@@ -12,7 +12,7 @@ from unspool.errors import InputError, UnknownName, shown
 from unspool.faces.cloud.keys import FileKeys
 from unspool.platforms.documents import parse_value
 
-__all__ = ["changed", "parse_changes", "shown_change"]
+__all__ = ["changed", "parse_changes", "shown_change", "with_sections"]
 
 
 def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
@@ -31,6 +31,15 @@ def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
         except ValueError as error:
             raise InputError(f"--set {shown(text)}: the value is no YAML: {error}") from error
     return found
+
+
+def with_sections(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for values that need not be read.
+
+    >>> with_sections({"IdleTime": 60})
+    {'ComputeClusterModel.IdleTime': 60}
+    """
+    return {_with_section(name): value for name, value in changes.items()}
 
 
 def _with_section(name: str) -> str:

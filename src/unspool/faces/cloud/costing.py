@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from unspool.analysis.costs import Costs, costs_of
-from unspool.faces.cloud.changes import parse_changes
 from unspool.faces.cloud.config import CostConfig, fixed_only, read_config
 from unspool.faces.cloud.jobs import refuse_options, selected, unix_time
 from unspool.metrics.cost import bands
@@ -66,7 +65,7 @@ class CostSetUp:
 def cost_set_up(
     config: str | os.PathLike[str] | None = None,
     *,
-    changes: Sequence[str] = (),
+    changes: Mapping[str, Any] | None = None,
     catalogue: Sequence[str | os.PathLike[str]] = (),
     policy: str | None = None,
     on_premises: bool = False,
@@ -76,9 +75,12 @@ def cost_set_up(
     queues: str | None = None,
     projects: str | None = None,
 ) -> CostSetUp:
-    """Read a configuration and the prices for it, and refuse what no log could make right."""
+    """Read a configuration and the prices for it, and refuse what no log could make right.
+
+    `changes` are other values for its keys, named with their sections.
+    """
     refuse_options(starttime, endtime, queues, projects)
-    settings = read_config(config, parse_changes(list(changes)))
+    settings = read_config(config, changes or {})
     settings = fixed_only(settings) if on_premises else settings
     settings = replace(settings, placement=policy or settings.placement, seed=settings.seed if seed is None else seed)
     types = read_catalogue(*catalogue)
